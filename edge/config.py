@@ -1,0 +1,146 @@
+"""Read once at the door, frozen ever after."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import platformdirs
+
+from edge.errors import InvalidArgument
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+DEFAULT_PORT = 7430
+DEFAULT_MODEL = "bge-small-zh-v1.5-q"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a request may bring; bytes of UTF-8, counts, seconds."""
+
+    text_bytes: int = 1024 * 1024
+    query_bytes: int = 32 * 1024
+    name_bytes: int = 256
+    tags: int = 64
+    tag_bytes: int = 128
+    attributes_bytes: int = 64 * 1024
+    message_bytes: int = 4 * 1024 * 1024
+    turns_per_message: int = 256
+    top_k: int = 200
+    context_tokens: int = 8192
+    streams: int = 1024
+    recalls_in_flight: int = 256
+    page_size: int = 1000
+    # Turns of one ingest stream that are stored but not yet searchable, before the box stops reading from it.
+    stream_window: int = 1024
+    # Bytes of turns that wait for the log or the database, over all streams.
+    inflight_bytes: int = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    model: str = DEFAULT_MODEL
+    # "auto", "cpu", "cuda", "tensorrt" or "coreml"; anything but the CPU only after its vectors agree with the CPU's.
+    device: str = "auto"
+    # Ingest inference threads; 0: one a core.
+    workers: int = 0
+    # Padded tokens of one ingest batch: the slice that a recall may have to wait for.
+    batch_tokens: int = 512
+    # Seconds of estimated work that each lane may hold before it answers RESOURCE_EXHAUSTED.
+    recall_drain: float = 5.0
+    ingest_drain: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Recalling:
+    triggers: tuple[str, ...] = (
+        "认真回忆", "深度检索", "回忆一下", "还记得吗", "查一下", "remember when", "do you recall", "look it up",
+    )  # fmt: skip
+    # "zh" or "en": the wording of the context block.
+    language: str = "zh"
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    segment_bytes: int = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    limits: Limits = field(default_factory=Limits)
+    embedding: Embedding = field(default_factory=Embedding)
+    recall: Recalling = field(default_factory=Recalling)
+    storage: Storage = field(default_factory=Storage)
+
+
+def data_directory(environ: Mapping[str, str] = os.environ) -> Path:
+    """EDGE_DATA, else systemd's state directory, else the user's data directory."""
+    if environ.get("EDGE_DATA"):
+        return Path(environ["EDGE_DATA"])
+    if environ.get("STATE_DIRECTORY"):
+        return Path(environ["STATE_DIRECTORY"].split(":")[0])
+    return Path(platformdirs.user_data_dir("edge-memory", appauthor=False))
+
+
+def models_directory(environ: Mapping[str, str] = os.environ) -> Path:
+    """EDGE_MODELS, else `models` in systemd's state directory, else the user's cache directory."""
+    if environ.get("EDGE_MODELS"):
+        return Path(environ["EDGE_MODELS"])
+    if environ.get("STATE_DIRECTORY"):
+        return Path(environ["STATE_DIRECTORY"].split(":")[0]) / "models"
+    return Path(platformdirs.user_cache_dir("edge-memory", appauthor=False)) / "models"
+
+
+def load(path: Path | None) -> Config:
+    """The configuration of a TOML file; the defaults where it, or a key of it, is absent.
+
+    Raises InvalidArgument that names the key for an unknown key, a wrong type or a value below zero.
+    """
+    if path is None or not path.exists():
+        return Config()
+    try:
+        raw = tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidArgument(f"{path} is not valid TOML ({error}); mend it or move it away", field="config") from None
+    config: Config = _build(Config, raw, "")
+    return config
+
+
+def _build(kind: type[Any], raw: Mapping[str, Any], prefix: str) -> Any:
+    hints = get_type_hints(kind)
+    known = {f.name for f in dataclasses.fields(kind)}
+    values: dict[str, Any] = {}
+    for key, value in raw.items():
+        name = f"{prefix}{key}"
+        if key not in known:
+            raise InvalidArgument(f"config: unknown key {name}; known here: {', '.join(sorted(known))}", field=name)
+        values[key] = _value(hints[key], value, name)
+    return kind(**values)
+
+
+def _value(hint: Any, value: Any, name: str) -> Any:
+    if dataclasses.is_dataclass(hint):
+        if not isinstance(value, dict):
+            raise InvalidArgument(f"config: {name} must be a table", field=name)
+        return _build(hint, value, f"{name}.")  # type: ignore[arg-type]  # is_dataclass does not narrow to a type
+    if hint in (int, float):
+        accepted = (int,) if hint is int else (int, float)
+        if isinstance(value, bool) or not isinstance(value, accepted) or value < 0:
+            raise InvalidArgument(f"config: {name} must be a number, 0 or more", field=name)
+        return hint(value)
+    if hint is str:
+        if not isinstance(value, str):
+            raise InvalidArgument(f"config: {name} must be a string", field=name)
+        return value
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        raise InvalidArgument(f"config: {name} must be a list of strings", field=name)
+    return tuple(value)

@@ -1,0 +1,171 @@
+"""What the core asks of the world; nothing more (each port five verbs at most)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Protocol
+
+from edge.types import Filter, Lane, Matrix, Memory, Micros, ModelInfo, RowIds, Vector
+
+
+class Clock(Protocol):
+    """Wall time for events, monotonic time for intervals."""
+
+    def now(self) -> Micros: ...
+
+    def monotonic(self) -> float:
+        """Seconds; goes on during sleep where the system can (CLOCK_BOOTTIME)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A text as token ids in windows of the model's length; most texts are one window."""
+
+    windows: tuple[tuple[int, ...], ...]
+
+    @property
+    def tokens(self) -> int:
+        return sum(map(len, self.windows))
+
+
+class Embedder(Protocol):
+    """Texts to vectors, on the calling thread. Safe to call from `info.workers` threads at once."""
+
+    @property
+    def info(self) -> ModelInfo: ...
+
+    def encode(self, texts: Sequence[str], lane: Lane) -> list[Encoded]:
+        """Tokens, ready to run; the recall lane gets the model's query instruction."""
+        ...
+
+    def embed(self, batch: Sequence[Encoded]) -> Matrix:
+        """One row an item. A row the model could not make (NaN, infinity, zero) comes back as all NaN.
+
+        The row of an item does not depend on the other items: cosine >= 0.9999 whatever the batch.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How hard the inference threads may work just now."""
+
+    padded_tokens: int
+    threads: int
+    duty: float
+    background: bool
+    reason: str
+
+
+class Governor(Protocol):
+    """Decides the budget from what the device says. (Its own issue builds the one that feels heat and memory.)"""
+
+    def budget(self) -> Budget: ...
+
+    def observe(self, padded_tokens: int, seconds: float) -> None:
+        """One batch was run."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatus:
+    recalls: int
+    ingests: int
+    ingest_tokens: int
+    drain_seconds: float
+    tokens_per_second: float
+
+
+class Vectorizer(Protocol):
+    """The batcher as recall and ingest see it: texts go in, futures come out."""
+
+    @property
+    def info(self) -> ModelInfo: ...
+
+    def submit(self, texts: Sequence[str], lane: Lane, deadline: float | None = None) -> list[Future[Vector]]:
+        """A future a text, never blocking.
+
+        A future fails with VectorRefused (this text only), DeadlineExceeded, or what its batch failed with.
+        Raises Exhausted, with retry_after, when the lane would take longer to drain than its bound.
+        """
+        ...
+
+    def tokens(self, text: str) -> int:
+        """How many tokens the model's tokenizer makes of the text."""
+        ...
+
+    def status(self) -> QueueStatus: ...
+
+
+class Lexicon(Protocol):
+    """Words of Chinese and English."""
+
+    def index_terms(self, text: str) -> list[str]:
+        """Every term under which the text is to be found, in order, repeated as often as it occurs."""
+        ...
+
+    def query_terms(self, text: str) -> list[str]:
+        """The terms to look for, each once. Always literal: there is no query syntax."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WordHit:
+    rowid: int
+    # BM25, higher is better, above 0.
+    score: float
+
+
+class MemoryReader(Protocol):
+    """The ledger as a recall sees it; safe from any thread, never waits for a writer."""
+
+    def search(self, terms: Sequence[str], limit: int, filter: Filter) -> list[WordHit]:
+        """By words, best first."""
+        ...
+
+    def select(self, filter: Filter, limit: int) -> RowIds | None:
+        """The living memories of a filter, ascending; None when there are more than `limit`."""
+        ...
+
+    def vectors(self, model: str, rowids: RowIds) -> tuple[RowIds, Matrix]:
+        """Stored vectors of those that have one, same order."""
+        ...
+
+    def fetch(self, rowids: Sequence[int]) -> dict[int, Memory]:
+        """The living memories among them."""
+        ...
+
+
+class VectorIndex(Protocol):
+    """Nearness; safe from any thread."""
+
+    def search(self, vector: Vector, k: int) -> tuple[RowIds, Vector]:
+        """At most k nearest, best first, with cosines. Empty for an empty index."""
+        ...
+
+    def add(self, rowids: RowIds, vectors: Matrix) -> None:
+        """Found by the next search."""
+        ...
+
+    def remove(self, rowids: RowIds) -> None:
+        """Not found by the next search. Unknown rowids are ignored."""
+        ...
+
+    def __len__(self) -> int: ...
+
+
+class VectorSource(Protocol):
+    """Where an index is built from: the ledger's stored vectors of one model."""
+
+    def vector_rowids(self, model: str) -> RowIds:
+        """All that should be in the index, ascending."""
+        ...
+
+    def iter_vectors(self, model: str, rowids: RowIds, chunk: int) -> Iterator[tuple[RowIds, Matrix]]:
+        """In chunks of at most `chunk` rows."""
+        ...

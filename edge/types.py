@@ -1,0 +1,246 @@
+"""The nouns: Turn, Memory, Fact, Hit, Space."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.errors import InvalidArgument
+
+# Every time inside the box is an int: microseconds since 1970-01-01 UTC.
+Micros = int
+# Shape (dimension,), float32, L2 norm 1.
+Vector = NDArray[np.float32]
+# Shape (n, dimension), float32, each row L2 norm 1.
+Matrix = NDArray[np.float32]
+# Shape (n,), int64: SQLite rowids, which are the labels of the index.
+RowIds = NDArray[np.int64]
+
+_SEGMENT = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+DEFAULT_KIND = "turn"
+NOTE_KIND = "note"
+
+
+class MemoryState(enum.IntEnum):
+    """Where a memory stands between heard and known; the numbers are those of the wire."""
+
+    TEMPORARY = 1
+    CANDIDATE = 2
+    CONFIRMED = 3
+    SUPERSEDED = 4
+
+
+class Depth(enum.IntEnum):
+    AUTO = 1
+    SHALLOW = 2
+    DEEP = 3
+
+
+class Level(enum.IntEnum):
+    ABSTRACT = 1
+    OVERVIEW = 2
+    DETAIL = 3
+
+
+class Lane(enum.IntEnum):
+    """Who waits for a vector: recalls go before ingests."""
+
+    RECALL = 0
+    INGEST = 1
+
+
+class TurnState(enum.IntEnum):
+    """What became of a turn; the numbers are those of the wire's IngestState."""
+
+    STORED = 1
+    SEARCHABLE = 2
+    DUPLICATE = 3
+    FILTERED = 4
+    REJECTED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One thing that was said, checked and whole. `attributes` is one msgpack map, or empty."""
+
+    source: str
+    session: str
+    seq: int
+    role: str
+    occurred_at: Micros
+    text: str
+    tags: tuple[str, ...] = ()
+    attributes: bytes = b""
+    kind: str = DEFAULT_KIND
+    state: MemoryState = MemoryState.TEMPORARY
+    weight: float = 1.0
+
+    def fingerprint(self) -> bytes:
+        """SHA-256 of (source, session, seq, role, text), each with its length: equal only for equal turns."""
+        digest = hashlib.sha256()
+        for part in (self.source, self.session, str(self.seq), self.role, self.text):
+            raw = part.encode()
+            digest.update(len(raw).to_bytes(8, "big"))
+            digest.update(raw)
+        return digest.digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A memory to be: characters [start, end) of its turn's text."""
+
+    id: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A piece of a turn as the ledger has it."""
+
+    rowid: int
+    id: str
+    kind: str
+    state: MemoryState
+    text: str
+    source: str
+    session: str
+    seq: int
+    role: str
+    occurred_at: Micros
+    created_at: Micros
+    weight: float
+    tags: tuple[str, ...]
+    access_count: int
+    accessed_at: Micros
+    archived: bool
+    piece: int
+    pieces: int
+    attributes: bytes
+    space: str = ""
+
+    @property
+    def uri(self) -> str:
+        return f"edge://{self.space}/{self.kind}/{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which memories; every part given must hold. Times are half-open: since <= occurred_at < until."""
+
+    since: Micros | None = None
+    until: Micros | None = None
+    tags: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
+    include_archived: bool = False
+
+    @property
+    def selective(self) -> bool:
+        """Whether it narrows at all (include_archived widens)."""
+        return bool(
+            self.since is not None
+            or self.until is not None
+            or self.tags
+            or self.kinds
+            or self.sources
+            or self.sessions
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """The share of each line of evidence in a score, each 0 to 1."""
+
+    semantic: float = 0.0
+    lexical: float = 0.0
+    association: float = 0.0
+    recency: float = 0.0
+    frequency: float = 0.0
+    weight: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    memory: Memory
+    score: float
+    signals: Signals
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a recall is asked. `deadline` is a time.monotonic() value, None for no hurry."""
+
+    query: str
+    spaces: tuple[str, ...]
+    depth: Depth = Depth.AUTO
+    top_k: int = 5
+    filter: Filter = field(default_factory=Filter)
+    level: Level = Level.DETAIL
+    with_context: bool = False
+    context_tokens: int = 400
+    deadline: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a recall gives back: best first. `timing` holds (stage, seconds) in order, the whole under "total"."""
+
+    hits: tuple[Hit, ...]
+    depth: Depth
+    trigger: str = ""
+    context: str = ""
+    timing: tuple[tuple[str, float], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """A model as the manifest has it, and what runs it."""
+
+    id: str
+    dimension: int
+    device: str
+    workers: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a forget took away, in numbers."""
+
+    id: str
+    dry_run: bool
+    turns: int
+    memories: int
+    vectors: int
+    segments_rewritten: int
+    snapshots_dropped: int
+    memory_ids: tuple[str, ...]
+
+
+def check_space(name: str, field: str = "space") -> str:
+    """The name, if it is `public`, `work` or `private/<name>`; else InvalidArgument."""
+    if name in ("public", "work"):
+        return name
+    head, _, tail = name.partition("/")
+    if head == "private" and _SEGMENT.fullmatch(tail):
+        return name
+    raise InvalidArgument(
+        f"{field}: no such kind of space; use public, work or private/<name>, the name of a-z, 0-9, _ and -, "
+        "63 characters at most",
+        field=field,
+    )
+
+
+def check_kind(name: str, field: str = "kind") -> str:
+    """The name, if it can stand in a URI; else InvalidArgument."""
+    if _SEGMENT.fullmatch(name):
+        return name
+    raise InvalidArgument(f"{field}: use a-z, 0-9, _ and -, 63 characters at most", field=field)
