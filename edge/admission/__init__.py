@@ -1,0 +1,1 @@
+"""Decides what may be remembered; touches no disk."""

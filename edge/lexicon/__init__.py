@@ -1,0 +1,1 @@
+"""Words of Chinese and English, for the keyword side."""
