@@ -1,0 +1,1 @@
+"""A disposable cache of the ledger, for nearness."""
