@@ -46,8 +46,8 @@ class _Open:
 
 
 def check_attributes(raw: bytes, field: str = "attributes") -> bytes:
-    """The bytes, if they are empty or one msgpack map: string keys, none twice, 32 levels at most, no extension
-    types, nothing after it. Else InvalidArgument. Linear in len(raw), whatever the headers promise.
+    """The bytes, if they are empty or one msgpack map: string keys, none empty and none twice, 32 levels at most, no
+    extension types, nothing after it. Else InvalidArgument. Linear in len(raw), whatever the headers promise.
     """
     if not raw:
         return raw
@@ -94,6 +94,8 @@ class _Reader:
             text = self.take(self.number(_STR[head]) if head in _STR else head & 0x1F)
             self._text(text)
             if keys is not None:
+                if not text:
+                    raise _bad("has an empty key", self.field)
                 if text in keys:
                     raise _bad("has a key twice", self.field)
                 keys.add(text)

@@ -166,6 +166,9 @@ class ShallowRecall:
         others = sorted(row for row in words if row not in cosines)
         if others:
             rowids, stored = view.reader.vectors(self._vectorizer.info.id, np.array(others, np.int64))
+            if len(rowids) == 0:
+                # All of them wait for their vectors still; the matrix has no columns then.
+                return
             cosines.update(zip(rowids.tolist(), (stored @ vector).tolist(), strict=True))
 
     def _best(self, scored: Sequence[fuse.Scored], rooms: Mapping[str, SpaceView], question: Question) -> list[Hit]:

@@ -1,4 +1,4 @@
-"""A box of the demo's own: on a temporary folder and a free port, gone when the demo is."""
+"""A box of a command's own (demo, bench): on a temporary folder and a free port, gone when the command is."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from edge.errors import Unavailable
 _START = 120.0
 _STOP = 30.0
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
-# What would lead the demo to the reader's own box.
+# What would lead the command to the reader's own box.
 _PERSONAL = ("EDGE_DATA", "EDGE_ADDRESS", "EDGE_TOKEN", "EDGE_CONFIG", "STATE_DIRECTORY")
 
 
 class Box:
-    """`address` is host:port; `stop` ends it as systemd does and gives its exit status."""
+    """`address` is host:port, `pid` its process; `stop` ends it as systemd does and gives its exit status."""
 
     def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
         self._process = process
         self._log = log
+        self.pid = process.pid
         self.address = ""
 
     def wait_until_ready(self) -> None:
@@ -39,10 +40,10 @@ class Box:
         try:
             words = said.get(timeout=_START).split()
         except queue.Empty:
-            raise Unavailable(f"the demo's box was not ready in {_START:.0f} s; {self._last_words()}") from None
+            raise Unavailable(f"the box was not ready in {_START:.0f} s; {self._last_words()}") from None
         tcp = [word for word in words if not word.startswith("unix:")]
         if not tcp:
-            raise Unavailable(f"the demo's box did not start; {self._last_words()}")
+            raise Unavailable(f"the box did not start; {self._last_words()}")
         self.address = tcp[0]
 
     def _listen(self, said: queue.SimpleQueue[str]) -> None:
@@ -73,12 +74,14 @@ class Box:
 
 
 @contextlib.contextmanager
-def running() -> Iterator[Box]:
-    """A box that is ready. However the block is left, the process and its folder are gone afterwards."""
+def running(data: Path | None = None) -> Iterator[Box]:
+    """A box that is ready, on the given data or on none. However the block is left, the process and its temporary
+    folder are gone afterwards.
+    """
     environment = {name: value for name, value in os.environ.items() if name not in _PERSONAL}
     with _signals_as_exit(), tempfile.TemporaryDirectory(prefix="edge-demo-") as folder:
         log = Path(folder) / "box.log"
-        data = Path(folder) / "data"
+        data = data or Path(folder) / "data"
         with log.open("w") as errors:
             process = subprocess.Popen(  # noqa: S603  # our own interpreter and module
                 [

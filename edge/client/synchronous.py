@@ -1,0 +1,179 @@
+"""The same client for code without an event loop: one background thread runs one."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from edge.client.asynchronous import AsyncClient, Memories
+from edge.client.ingests import IngestSession
+from edge.client.messages import Ingested
+from edge.errors import EdgeError
+from edge.v1.appliance_pb2 import RebuildResponse, Status
+from edge.v1.memory_pb2 import ForgetReceipt, RecallResponse
+from edge.v1.types_pb2 import Memory, Turn
+
+_T = TypeVar("_T")
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    if sys.platform != "win32":
+        try:
+            import uvloop
+        except ImportError:
+            pass
+        else:
+            # A quarter off a gRPC round trip.
+            return uvloop.new_event_loop()
+    return asyncio.new_event_loop()
+
+
+class Client:
+    """AsyncClient's methods, blocking; safe from any thread. See there for what they take, give and raise."""
+
+    def __init__(
+        self,
+        address: str | None = None,
+        token: str | None = None,
+        *,
+        data: Path | None = None,
+        timeout: float = 30.0,
+        patience: float = 30.0,
+    ) -> None:
+        self._client = AsyncClient(address, token, data=data, timeout=timeout, patience=patience)
+        self._loop = _new_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="edge-client", daemon=True)
+        self._thread.start()
+        self._closed = False
+
+    @classmethod
+    def connect(
+        cls,
+        address: str | None = None,
+        token: str | None = None,
+        *,
+        data: Path | None = None,
+        timeout: float = 30.0,
+        patience: float = 30.0,
+    ) -> Client:
+        """The same as the constructor, for `with Client.connect() as box:`."""
+        return cls(address, token, data=data, timeout=timeout, patience=patience)
+
+    @property
+    def address(self) -> str:
+        return self._client.address
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends everything that is open, and the thread. Closing twice is fine."""
+        if self._closed:
+            return
+        try:
+            self._run(self._client.close())
+            self._run(self._loop.shutdown_asyncgens())
+        finally:
+            self._closed = True
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    def recall(self, query: str, **options: Any) -> RecallResponse:
+        """See AsyncClient.recall."""
+        return self._run(self._client.recall(query, **options))
+
+    def remember(self, text: str, **options: Any) -> Memories:
+        """See AsyncClient.remember."""
+        return self._run(self._client.remember(text, **options))
+
+    def get(self, id: str, **options: Any) -> Memory:
+        """See AsyncClient.get."""
+        return self._run(self._client.get(id, **options))
+
+    def forget(self, ids: Iterable[str] = (), **options: Any) -> ForgetReceipt:
+        """See AsyncClient.forget."""
+        return self._run(self._client.forget(tuple(ids), **options))
+
+    def status(self, **options: Any) -> Status:
+        """See AsyncClient.status."""
+        return self._run(self._client.status(**options))
+
+    def watch_status(self, interval: float = 1.0) -> Iterator[Status]:
+        """See AsyncClient.watch_status."""
+        return self._each(self._client.watch_status(interval))
+
+    def rebuild(self, scope: str = "index", **options: Any) -> RebuildResponse:
+        """See AsyncClient.rebuild."""
+        return self._run(self._client.rebuild(scope, **options))
+
+    def list(self, **options: Any) -> Iterator[Memory]:
+        """See AsyncClient.list."""
+        return self._each(self._client.list(**options))
+
+    def ingest(
+        self,
+        turns: Iterable[Turn | Mapping[str, Any]],
+        *,
+        wait: str = "stored",
+        batch: int = 64,
+        window: int = 8,
+    ) -> Iterator[Ingested]:
+        """See AsyncClient.ingest. The turns are read on the calling thread, between results."""
+        session = self._run(self._open_ingest(wait, batch, window))
+        try:
+            for turn in turns:
+                session.offer(turn)
+                if session.full:
+                    yield from self._run(session.make_room())
+                else:
+                    # A slow input's turns go out as they come; a fast one's gather into a batch meanwhile.
+                    self._loop.call_soon_threadsafe(session.wake)
+            self._loop.call_soon_threadsafe(session.end)
+            while results := self._run(session.next_results()):
+                yield from results
+        finally:
+            self._run(self._client.close_ingest(session))
+
+    async def _open_ingest(self, wait: str, batch: int, window: int) -> IngestSession:
+        return self._client.open_ingest(wait=wait, batch=batch, window=window)
+
+    def _each(self, source: AsyncIterator[_T]) -> Iterator[_T]:
+        async def following() -> tuple[_T] | None:
+            try:
+                return (await source.__anext__(),)
+            except StopAsyncIteration:
+                return None
+
+        async def leave() -> None:
+            # Only a generator holds anything open.
+            if hasattr(source, "aclose"):
+                await source.aclose()
+
+        try:
+            while item := self._run(following()):
+                yield item[0]
+        finally:
+            self._run(leave())
+
+    def _run(self, work: Coroutine[Any, Any, _T]) -> _T:
+        if self._closed:
+            work.close()
+            raise EdgeError("this client is closed; open a new one")
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            # The caller was interrupted (Ctrl-C): the call must not go on without it.
+            future.cancel()
+            raise

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from scripted_box import ScriptedBox, serving
+
+from edge.client import AsyncClient
+
+
+@pytest.fixture
+def socket() -> Iterator[Path]:
+    # Not tmp_path: it can be longer than a socket's path may be (sun_path, 108 bytes).
+    with tempfile.TemporaryDirectory(prefix="edge-") as folder:
+        yield Path(folder) / "edge.sock"
+
+
+@pytest.fixture
+async def box() -> ScriptedBox:
+    return ScriptedBox()
+
+
+@pytest.fixture
+async def client(box: ScriptedBox, socket: Path) -> AsyncIterator[AsyncClient]:
+    async with serving(box, socket) as address, AsyncClient.connect(address, timeout=20) as client:
+        yield client
