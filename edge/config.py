@@ -40,6 +40,10 @@ class Limits:
     streams: int = 1024
     recalls_in_flight: int = 256
     page_size: int = 1000
+    # A space costs four threads and some 5 MB while the box runs; those that are on the disk are opened all the same.
+    spaces: int = 256
+    # Values of one field of a filter, and ids to wait for.
+    filter_values: int = 1000
     # Turns of one ingest stream that are stored but not yet searchable, before the box stops reading from it.
     stream_window: int = 1024
     # Bytes of turns that wait for the log or the database, over all streams.
@@ -72,6 +76,8 @@ class Recalling:
 @dataclass(frozen=True, slots=True)
 class Storage:
     segment_bytes: int = 16 * 1024 * 1024
+    # Seconds between snapshots of a changed index.
+    snapshot_interval: float = 300.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,7 @@ class EdgeError(Exception):
     code = "INTERNAL"
     reason = "INTERNAL"
 
-    def __init__(
-        self, message: str, *, field: str = "", reason: str = "", retry_after: float | None = None
-    ) -> None:
+    def __init__(self, message: str, *, field: str = "", reason: str = "", retry_after: float | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.field = field

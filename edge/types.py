@@ -145,12 +145,7 @@ class Filter:
     def selective(self) -> bool:
         """Whether it narrows at all (include_archived widens)."""
         return bool(
-            self.since is not None
-            or self.until is not None
-            or self.tags
-            or self.kinds
-            or self.sources
-            or self.sessions
+            self.since is not None or self.until is not None or self.tags or self.kinds or self.sources or self.sessions
         )
 
 

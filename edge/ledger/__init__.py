@@ -1,0 +1,1 @@
+"""What was said, never altered; what we made of it."""

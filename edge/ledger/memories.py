@@ -1,0 +1,335 @@
+"""Writing the view: events become rows, words and vectors, in the order of the log."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import partial
+from queue import SimpleQueue
+
+import numpy as np
+
+from edge.errors import DiskFull, EdgeError, ReadOnly, Unavailable
+from edge.ledger import writes
+from edge.ledger.database import Database
+from edge.ledger.events import Accesses, Erased, Event, Forgotten, TurnSaid, mark
+from edge.ledger.rows import clean, pack
+from edge.ports import Lexicon
+from edge.types import Matrix, Micros, RowIds
+
+_logger = logging.getLogger(__name__)
+# What one transaction may hold, in characters to be indexed: some 10 ms of the writer thread on a slow core.
+_SLICE = 6_000
+# What dropping one memory costs, in the same coin.
+_DROP = 150
+_MERGE_PAGES = 64
+_FIRST_WAIT, _LONGEST_WAIT = 0.05, 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What events changed. A rowid in both `added` and `removed` is gone: a later event of the same call took it."""
+
+    last_n: int
+    # Event number of each new turn to the rowids of its memories, in the order of its pieces.
+    added: Mapping[int, tuple[int, ...]]
+    # Superseded and forgotten: to be taken out of every index.
+    removed: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _Batch:
+    """The work of one `apply`: what goes into the next transaction, and what the ones before it did."""
+
+    actions: list[Callable[[sqlite3.Connection], object]] = field(default_factory=list)
+    cost: int = 0
+    # The last event that is whole with these actions.
+    whole_n: int | None = None
+    names: set[tuple[str, str, int]] = field(default_factory=set)
+    added: dict[int, list[int]] = field(default_factory=dict)
+    removed: list[int] = field(default_factory=list)
+
+
+class Memories:
+    """The one writer of the ledger's tables. Its thread cuts and segments; the database's thread only inserts.
+
+    `key` is the box's secret for marks of forgotten turns.
+    """
+
+    def __init__(self, database: Database, lexicon: Lexicon, key: bytes) -> None:
+        self._database = database
+        self._lexicon = lexicon
+        self._key = key
+        with database.reader() as connection:
+            self._applied = int(connection.execute("SELECT value FROM meta WHERE key = 'applied'").fetchone()[0])
+        self._failure: EdgeError | None = None
+        self._queue: SimpleQueue[tuple[list[Event], Future[Applied]] | None] = SimpleQueue()
+        self._gate = threading.Lock()
+        self._closed = False
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="ledger-memories", daemon=True)
+        self._thread.start()
+
+    @property
+    def applied(self) -> int:
+        """The number of the last event whose rows are all there."""
+        return self._applied
+
+    @property
+    def failure(self) -> EdgeError | None:
+        """Why no event can be applied any more; None while all is well. The way out is a rebuild from the log."""
+        return self._failure
+
+    def mark(self, fingerprint: bytes) -> str:
+        return mark(self._key, fingerprint)
+
+    def apply(self, events: Sequence[Event]) -> Future[Applied]:
+        """Takes events in the order of their numbers; those that are in the tables already are skipped.
+
+        Call it from one thread, with every event of the log. While the disk is full or read-only the future waits:
+        going on would leave a hole. It fails with DataLoss when the database is damaged, and all later ones with it.
+        """
+        future: Future[Applied] = Future()
+        with self._gate:
+            if self._closed:
+                raise Unavailable("the ledger is closed; the box is stopping", retry_after=5.0)
+            self._queue.put((list(events), future))
+        return future
+
+    def put_vectors(self, model: str, rowids: RowIds, vectors: Matrix) -> Future[RowIds]:
+        """Stores vectors, shape (n, dimension), rounded to float16. Gives the rowids that are still living, which
+        are those it stored."""
+        blobs = [row.tobytes() for row in pack(vectors)]
+        wanted = [int(rowid) for rowid in rowids]
+
+        def put(connection: sqlite3.Connection) -> RowIds:
+            alive = writes.living(connection, wanted)
+            connection.executemany(
+                "INSERT OR REPLACE INTO vectors (model, memory, vector) VALUES (?, ?, ?)",
+                ((model, rowid, blob) for rowid, blob in zip(wanted, blobs, strict=True) if rowid in alive),
+            )
+            return np.array([rowid for rowid in wanted if rowid in alive], dtype=np.int64)
+
+        return self._database.submit(put)
+
+    def refuse_vector(self, model: str, rowid: int, reason: str) -> Future[None]:
+        """Records that the model can make no vector of this memory, so that it is pending no more."""
+
+        def refuse(connection: sqlite3.Connection) -> None:
+            if writes.living(connection, [rowid]):
+                connection.execute("INSERT OR REPLACE INTO refused VALUES (?, ?, ?)", (model, rowid, reason))
+
+        return self._database.submit(refuse)
+
+    def drop_model(self, model: str) -> Future[None]:
+        """Removes the vectors of a model that serves no more."""
+
+        def drop(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM vectors WHERE model = ?", (model,))
+            connection.execute("DELETE FROM refused WHERE model = ?", (model,))
+
+        return self._database.submit(drop)
+
+    def add_accesses(self, counts: Mapping[int, tuple[int, Micros]]) -> Future[None]:
+        """Adds recalls: {rowid: (how many more, when last)}."""
+        rows = [(more, last, rowid) for rowid, (more, last) in counts.items()]
+
+        def add(connection: sqlite3.Connection) -> None:
+            connection.executemany(
+                "UPDATE memories SET access_count = access_count + ?, accessed_at = max(accessed_at, ?) "
+                "WHERE rowid = ?",
+                rows,
+            )
+
+        return self._database.submit(add)
+
+    def compact(self) -> None:
+        """Merges the word index until no forgotten term is left in it; blocks, in slices that let others write.
+
+        A deletion in FTS5 only adds a tombstone; the terms go when their segments are merged (the secure-delete
+        option is younger than the oldest SQLite that we serve).
+        """
+        pages = -_MERGE_PAGES
+        while True:
+
+            def merge(connection: sqlite3.Connection, pages: int = pages) -> int:
+                before = connection.total_changes
+                connection.execute("INSERT INTO words (words, rank) VALUES ('merge', ?)", (pages,))
+                return connection.total_changes - before
+
+            # Less than two changes: nothing was left to do (SQLite's documentation of FTS5, "merge").
+            if self._database.submit(merge).result() < 2:
+                return
+            pages = _MERGE_PAGES
+
+    def finish_forgets(self, ids: Sequence[str]) -> Future[None]:
+        """Records that nothing of these forgets' turns is left in log and database."""
+
+        def finish(connection: sqlite3.Connection) -> None:
+            connection.executemany("UPDATE forgets SET done = 1 WHERE id = ?", ((id,) for id in ids))
+
+        return self._database.submit(finish)
+
+    def close(self) -> None:
+        """Applies what was submitted, unless the disk does not let it: the log has it. May be called again."""
+        with self._gate:
+            if not self._closed:
+                self._closed = True
+                self._queue.put(None)
+        self._stop.set()
+        self._thread.join()
+
+    # The thread of this class.
+
+    def _run(self) -> None:
+        while True:
+            job = self._queue.get()
+            if job is None:
+                return
+            events, future = job
+            if not future.set_running_or_notify_cancel():
+                # Cancelling a wait does not cancel what is in the log.
+                future = Future()
+            try:
+                if self._failure:
+                    raise self._failure
+                applied = self._apply(events)
+            except EdgeError as error:
+                if not self._stop.is_set():
+                    self._failure = error
+                future.set_exception(error)
+            except BaseException as error:
+                # A hole must not open: later events fail too.
+                self._failure = EdgeError(f"the ledger could not take an event ({type(error).__name__}); see the log")
+                _logger.exception("the ledger could not take an event")
+                future.set_exception(error)
+            else:
+                future.set_result(applied)
+
+    def _apply(self, events: Iterable[Event]) -> Applied:
+        batch = _Batch()
+        for event in events:
+            if event.n <= (batch.whole_n or self._applied):
+                continue
+            if isinstance(event, TurnSaid):
+                self._turn(event, batch)
+            elif isinstance(event, Forgotten):
+                self._forget(event, batch)
+            elif isinstance(event, Erased):
+                batch.actions.append(partial(writes.remember_erased, event=event))
+            elif isinstance(event, Accesses):
+                batch.actions.append(partial(writes.count, event=event))
+                batch.cost += 10 * len(event.counts)
+            batch.whole_n = event.n
+            if batch.cost > _SLICE:
+                self._commit(batch)
+        self._commit(batch)
+        return Applied(self._applied, {n: tuple(rowids) for n, rowids in batch.added.items()}, tuple(batch.removed))
+
+    def _turn(self, said: TurnSaid, batch: _Batch) -> None:
+        turn = said.turn
+        name = (turn.source, turn.session, turn.seq)
+        if name in batch.names:
+            # The older version has to be in the tables before it can be superseded.
+            self._commit(batch)
+        with self._database.reader() as connection:
+            older = [n for n in writes.versions_of(connection, name) if n < said.n]
+            gone = writes.memories_of(connection, older, superseded=False)
+            # A crash may have left the first pieces of this very turn.
+            leftovers = writes.memories_of(connection, [said.n], superseded=True)
+        self._in_slices(writes.delete, leftovers, batch)
+        self._in_slices(writes.supersede, gone, batch)
+        batch.removed += leftovers + gone
+        batch.added[said.n] = []
+        batch.actions.append(partial(writes.say, said=said))
+        first = 0
+        terms: list[str] = []
+        for piece in said.pieces:
+            terms.append(self._terms(turn.text[piece.start : piece.end]))
+            batch.cost += 50 + piece.end - piece.start
+            if batch.cost > _SLICE:
+                batch.actions.append(partial(_insert, said=said, first=first, terms=terms))
+                first, terms = first + len(terms), []
+                self._commit(batch)
+        batch.actions.append(partial(_insert, said=said, first=first, terms=terms))
+        # Last, for each commit on the way has cleared the names, and the last pieces are not in the tables yet.
+        batch.names.add(name)
+
+    def _forget(self, event: Forgotten, batch: _Batch) -> None:
+        # The marks go in first: from here on the sources cannot bring the turns back.
+        batch.actions.append(partial(writes.forget, event=event))
+        self._commit(batch)
+        with self._database.reader() as connection:
+            gone = writes.memories_of(connection, event.turns, superseded=True)
+        self._in_slices(writes.delete, gone, batch)
+        batch.actions.append(partial(writes.unsay, turns=event.turns))
+        batch.removed += gone
+
+    def _in_slices(
+        self, write: Callable[[sqlite3.Connection, Sequence[int]], None], rowids: Sequence[int], batch: _Batch
+    ) -> None:
+        size = _SLICE // _DROP
+        for start in range(0, len(rowids), size):
+            part = rowids[start : start + size]
+            batch.actions.append(partial(_over, write, part))
+            batch.cost += _DROP * len(part)
+            if batch.cost > _SLICE:
+                self._commit(batch)
+
+    def _terms(self, text: str) -> str:
+        try:
+            return " ".join(clean(self._lexicon.index_terms(text)))
+        except Exception as error:  # noqa: BLE001  # one text without words is better than no turn after it
+            _logger.error("the lexicon failed on a text of %d characters with %s", len(text), type(error).__name__)
+            return ""
+
+    def _commit(self, batch: _Batch) -> None:
+        """Runs the batch's actions in one transaction, again and again while the disk is full."""
+        if not batch.actions and batch.whole_n is None:
+            return
+        actions, whole_n = batch.actions, batch.whole_n
+
+        def run(connection: sqlite3.Connection) -> list[object]:
+            results = [action(connection) for action in actions]
+            if whole_n is not None:
+                writes.set_applied(connection, whole_n)
+            return results
+
+        wait = _FIRST_WAIT
+        while True:
+            try:
+                results = self._database.submit(run, urgent=True).result()
+                break
+            except (DiskFull, ReadOnly, Unavailable) as error:
+                if wait == _FIRST_WAIT:
+                    _logger.warning("%s; what was said meanwhile is in the log and follows", error.message)
+                if self._stop.wait(wait):
+                    raise
+                wait = min(2 * wait, _LONGEST_WAIT)
+        for result in results:
+            if isinstance(result, _Inserted):
+                batch.added[result.n] += result.rowids
+        if whole_n is not None:
+            self._applied = whole_n
+        batch.actions, batch.cost, batch.whole_n = [], 0, None
+        batch.names.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class _Inserted:
+    n: int
+    rowids: list[int]
+
+
+def _insert(connection: sqlite3.Connection, said: TurnSaid, first: int, terms: Sequence[str]) -> _Inserted:
+    return _Inserted(said.n, writes.insert(connection, said, first, terms))
+
+
+def _over(
+    write: Callable[[sqlite3.Connection, Sequence[int]], None], rowids: Sequence[int], connection: sqlite3.Connection
+) -> None:
+    write(connection, rowids)

@@ -1,0 +1,102 @@
+"""Between the tables and the nouns: rows to memories, filters to SQL, terms to FTS5, vectors to bytes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.types import Filter, Matrix, Memory, MemoryState
+
+COLUMNS = (
+    "m.rowid, m.id, m.kind, m.state, m.text, m.source, m.session, m.seq, m.role, m.occurred_at, m.created_at, "
+    "m.weight, m.tags, m.access_count, m.accessed_at, m.archived, m.piece, m.pieces, m.attributes"
+)
+SUPERSEDED = int(MemoryState.SUPERSEDED)
+# What unicode61 takes for the end of a token whatever its categories, what FTS5's query parser takes for the end of
+# the query (NUL), and what UTF-8 cannot hold. (Tried with every code point on SQLite 3.40.)
+_BREAKS = re.compile("[\\0\\s\u180e\ufffe\uffff\ud800-\udfff]")
+_STATES = {int(state): state for state in MemoryState}
+
+
+def memory(row: Sequence[Any]) -> Memory:
+    """Of a row of COLUMNS."""
+    (rowid, id, kind, state, text, source, session, seq, role, occurred_at, created_at, weight, tags) = row[:13]
+    access_count, accessed_at, archived, piece, pieces, attributes = row[13:]
+    return Memory(
+        rowid,
+        id,
+        kind,
+        _STATES[state],
+        text,
+        source,
+        session,
+        seq,
+        role,
+        occurred_at,
+        created_at,
+        weight,
+        tuple(json.loads(tags)) if tags != "[]" else (),
+        access_count,
+        accessed_at,
+        bool(archived),
+        piece,
+        pieces,
+        attributes,
+    )
+
+
+def living(filter: Filter) -> tuple[str, list[Any]]:
+    """The condition on `memories m` that holds for the living memories of a filter, and its parameters."""
+    clauses = [f"m.state <> {SUPERSEDED}"]
+    values: list[Any] = []
+    if not filter.include_archived:
+        clauses.append("m.archived = 0")
+    if filter.since is not None:
+        clauses.append("m.occurred_at >= ?")
+        values.append(filter.since)
+    if filter.until is not None:
+        clauses.append("m.occurred_at < ?")
+        values.append(filter.until)
+    for column, names in (("kind", filter.kinds), ("source", filter.sources), ("session", filter.sessions)):
+        if names:
+            clauses.append(f"m.{column} IN ({marks(len(names))})")
+            values.extend(names)
+    for tag in filter.tags:
+        clauses.append("m.rowid IN (SELECT memory FROM tags WHERE tag = ?)")
+        values.append(tag)
+    return " AND ".join(clauses), values
+
+
+def marks(count: int) -> str:
+    return ",".join("?" * count)
+
+
+def clean(terms: Iterable[str]) -> list[str]:
+    """Terms that FTS5 keeps whole, the same way when they are stored and when they are looked for."""
+    return [term for term in (_BREAKS.sub("", term) for term in terms) if term]
+
+
+def literal(term: str) -> str:
+    """The term as FTS5 syntax that means nothing but itself."""
+    return '"' + term.replace('"', '""') + '"'
+
+
+def pack(vectors: Matrix) -> NDArray[np.float16]:
+    """As stored: float16, little-endian."""
+    return vectors.astype("<f2")
+
+
+def unpack(blobs: Sequence[bytes], dimension: int) -> Matrix:
+    """Shape (len(blobs), dimension), float32, from blobs of 2 * dimension bytes each."""
+    return np.frombuffer(b"".join(blobs), dtype="<f2").reshape(len(blobs), dimension).astype(np.float32)
+
+
+def stored(vectors: Matrix) -> Matrix:
+    """The vectors as they come back from the database, rounded to float16: what an index must be given, so that a
+    rebuilt one gives the same answers."""
+    return pack(vectors).astype(np.float32)

@@ -1,0 +1,185 @@
+"""Between the wire's messages and the domain's nouns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import grpc
+from google.protobuf import any_pb2, duration_pb2, timestamp_pb2
+from google.rpc import code_pb2, error_details_pb2, status_pb2
+
+from edge.admission.check import check_tags
+from edge.config import Limits
+from edge.errors import EdgeError, InvalidArgument
+from edge.recall.level import at_level
+from edge.types import Answer, Depth, Filter, Hit, Level, Memory, Micros, Receipt, check_kind
+from edge.v1 import memory_pb2, types_pb2
+
+_SECOND = 1_000_000
+_FIRST: Micros = 0
+# 2101-01-01, exclusive.
+_LAST: Micros = 4_133_980_800 * _SECOND
+_DOMAIN = "edge-memory"
+_HALF_LIFE = 30 * 86_400 * _SECOND
+
+
+def timestamp(micros: Micros) -> timestamp_pb2.Timestamp:
+    seconds, rest = divmod(micros, _SECOND)
+    return timestamp_pb2.Timestamp(seconds=seconds, nanos=rest * 1000)
+
+
+def duration(seconds: float) -> duration_pb2.Duration:
+    nanos = round(max(seconds, 0.0) * 1e9)
+    return duration_pb2.Duration(seconds=nanos // 1_000_000_000, nanos=nanos % 1_000_000_000)
+
+
+def micros(value: timestamp_pb2.Timestamp, field: str) -> Micros:
+    """Raises InvalidArgument outside the years 1970 to 2100."""
+    if 0 <= value.nanos < 1_000_000_000:
+        result = value.seconds * _SECOND + value.nanos // 1000
+        if _FIRST <= result < _LAST:
+            return result
+    raise InvalidArgument(
+        f"{field}: outside the years 1970 to 2100; give seconds and nanoseconds of UTC, as in RFC 3339", field=field
+    )
+
+
+def optional_micros(message: Any, name: str, field: str) -> Micros | None:
+    return micros(getattr(message, name), field) if message.HasField(name) else None
+
+
+def filter_of(message: types_pb2.Filter, limits: Limits, field: str = "filter") -> Filter:
+    since = optional_micros(message, "since", f"{field}.since")
+    until = optional_micros(message, "until", f"{field}.until")
+    if since is not None and until is not None and since >= until:
+        raise InvalidArgument(f"{field}.until: must be later than {field}.since", field=f"{field}.until")
+    for name in ("kinds", "sources", "sessions"):
+        at_most(limits.filter_values, getattr(message, name), f"{field}.{name}")
+    return Filter(
+        since=since,
+        until=until,
+        tags=check_tags(message.tags, limits, f"{field}.tags"),
+        kinds=tuple(check_kind(kind, f"{field}.kinds") for kind in message.kinds),
+        sources=tuple(message.sources),
+        sessions=tuple(message.sessions),
+        include_archived=message.include_archived,
+    )
+
+
+def at_most(limit: int, values: Sequence[str], field: str) -> None:
+    if len(values) > limit:
+        raise InvalidArgument(f"{field}: has {len(values)} values, more than {limit}; ask in parts", field=field)
+
+
+def memory_message(memory: Memory, now: Micros, level: Level = Level.DETAIL) -> types_pb2.Memory:
+    age = max(0, now - max(memory.occurred_at, memory.accessed_at))
+    return types_pb2.Memory(
+        id=memory.id,
+        uri=memory.uri,
+        space=memory.space,
+        kind=memory.kind,
+        state=int(memory.state),  # type: ignore[arg-type]  # the enums share their numbers
+        text=at_level(memory.text, level),
+        source=memory.source,
+        session=memory.session,
+        seq=memory.seq,
+        role=memory.role,
+        occurred_at=timestamp(memory.occurred_at),
+        created_at=timestamp(memory.created_at),
+        weight=memory.weight,
+        tags=memory.tags,
+        access_count=memory.access_count,
+        decay=0.5 ** (age / _HALF_LIFE),
+        archived=memory.archived,
+        piece=memory.piece,
+        pieces=memory.pieces,
+        attributes=memory.attributes,
+    )
+
+
+def hit_message(hit: Hit, now: Micros, level: Level) -> memory_pb2.Hit:
+    signals = hit.signals
+    return memory_pb2.Hit(
+        memory=memory_message(hit.memory, now, level),
+        score=hit.score,
+        signals=memory_pb2.Signals(
+            semantic=signals.semantic,
+            lexical=signals.lexical,
+            association=signals.association,
+            recency=signals.recency,
+            frequency=signals.frequency,
+            weight=signals.weight,
+        ),
+    )
+
+
+def answer_message(answer: Answer, spaces: Sequence[str], now: Micros, level: Level) -> memory_pb2.RecallResponse:
+    return memory_pb2.RecallResponse(
+        hits=[hit_message(hit, now, level) for hit in answer.hits],
+        depth=int(answer.depth),  # type: ignore[arg-type]  # the enums share their numbers
+        trigger=answer.trigger,
+        context=answer.context,
+        timing=memory_pb2.RecallTiming(
+            total=duration(dict(answer.timing).get("total", 0.0)),
+            stages=[
+                memory_pb2.StageTiming(stage=stage, took=duration(took))
+                for stage, took in answer.timing
+                if stage != "total"
+            ],
+        ),
+        spaces=spaces,
+        notes=answer.notes,
+    )
+
+
+def receipt_message(receipt: Receipt) -> memory_pb2.ForgetReceipt:
+    return memory_pb2.ForgetReceipt(
+        id=receipt.id,
+        dry_run=receipt.dry_run,
+        turns=receipt.turns,
+        memories=receipt.memories,
+        vectors=receipt.vectors,
+        segments_rewritten=receipt.segments_rewritten,
+        snapshots_dropped=receipt.snapshots_dropped,
+        memory_ids=receipt.memory_ids,
+    )
+
+
+def level_of(value: int) -> Level:
+    """Unset means detail; a number that this version does not know is refused."""
+    return Level(_known(value, Level, "level")) if value else Level.DETAIL
+
+
+def depth_of(value: int) -> Depth:
+    return Depth(_known(value, Depth, "depth")) if value else Depth.AUTO
+
+
+def _known(value: int, kind: type[Level] | type[Depth], field: str) -> int:
+    if value not in {int(member) for member in kind}:
+        raise InvalidArgument(f"{field}: {value} is not known to this version", field=field)
+    return value
+
+
+def status_message(error: EdgeError) -> status_pb2.Status:
+    """google.rpc.Status with ErrorInfo, BadRequest and RetryInfo details (google.aip.dev/193)."""
+    details: list[Any] = [error_details_pb2.ErrorInfo(reason=error.reason, domain=_DOMAIN)]
+    if error.field:
+        violation = error_details_pb2.BadRequest.FieldViolation(field=error.field, description=error.message)
+        details.append(error_details_pb2.BadRequest(field_violations=[violation]))
+    if error.retry_after is not None:
+        details.append(error_details_pb2.RetryInfo(retry_delay=duration(error.retry_after)))
+    packed = []
+    for detail in details:
+        any_message = any_pb2.Any()
+        any_message.Pack(detail)
+        packed.append(any_message)
+    return status_pb2.Status(code=code_pb2.Code.Value(error.code), message=error.message, details=packed)
+
+
+def trailing(error: EdgeError) -> tuple[grpc.StatusCode, str, tuple[tuple[str, str | bytes], ...]]:
+    """(code, details, trailing metadata) for context.abort; a wait goes into grpc-retry-pushback-ms too (gRFC A6)."""
+    metadata: list[tuple[str, str | bytes]] = [("grpc-status-details-bin", status_message(error).SerializeToString())]
+    if error.retry_after is not None:
+        metadata.append(("grpc-retry-pushback-ms", str(max(1, round(error.retry_after * 1000)))))
+    return getattr(grpc.StatusCode, error.code), error.message, tuple(metadata)

@@ -1,0 +1,246 @@
+"""MemoryService: turns, questions, memories."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from edge.admission.check import check_query, check_turn
+from edge.config import Config
+from edge.errors import DeadlineExceeded, Exhausted, InvalidArgument, NotFound
+from edge.ports import Clock
+from edge.recall.shallow import ShallowRecall
+from edge.service import convert
+from edge.service.ingesting import IngestStream, Window
+from edge.service.paging import PageToken
+from edge.space import Space
+from edge.spaces import Spaces
+from edge.types import NOTE_KIND, Answer, MemoryState, Question, Turn, check_kind, check_space
+from edge.v1 import memory_pb2, memory_pb2_grpc, types_pb2
+
+_DEFAULT_TOP_K = 5
+_DEFAULT_CONTEXT_TOKENS = 400
+_DEFAULT_PAGE = 100
+_OWNERS_SPACE = "public"
+_REMEMBERED = "remember"
+
+
+class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
+    """Thin: permits, converts, hands over.
+
+    Recalls run in threads of their own, all other blocking work in `works`; nothing blocks on the event loop.
+    """
+
+    def __init__(
+        self,
+        spaces: Spaces,
+        recall: ShallowRecall,
+        config: Config,
+        clock: Clock,
+        recalls: ThreadPoolExecutor,
+        works: ThreadPoolExecutor,
+    ) -> None:
+        self._spaces = spaces
+        self._recall = recall
+        self._config = config
+        self._limits = config.limits
+        self._clock = clock
+        self._recall_threads = recalls
+        self._works = works
+        self._bytes = Window(config.limits.inflight_bytes)
+        self._recalls = 0
+
+    async def Ingest(self, requests: AsyncIterator[memory_pb2.IngestRequest], context: Any) -> None:
+        stream = IngestStream(
+            self._turn,
+            lambda space, turns: self._spaces.open(space).ingest.store(turns),
+            lambda space: self._spaces.get(space) is not None,
+            self._bytes,
+            self._limits.stream_window,
+            self._limits.turns_per_message,
+        )
+        await stream.run(requests, context.write)
+
+    async def Recall(self, request: memory_pb2.RecallRequest, context: Any) -> memory_pb2.RecallResponse:
+        return await self._answer(request, _deadline(context))
+
+    async def RecallStream(self, requests: AsyncIterator[memory_pb2.RecallRequest], context: Any) -> None:
+        async for request in requests:
+            await context.write(await self._answer(request, _deadline(context)))
+
+    async def Remember(self, request: memory_pb2.RememberRequest, context: Any) -> memory_pb2.RememberResponse:
+        name = check_space(request.space or _OWNERS_SPACE)
+        now = self._clock.now()
+        # Its own session, so that the same words said again later are a new memory.
+        turn = check_turn(
+            source=_REMEMBERED,
+            session=f"{_REMEMBERED}-{now}",
+            seq=0,
+            role="user",
+            occurred_at=now,
+            text=request.text,
+            tags=tuple(request.tags),
+            attributes=b"",
+            kind=check_kind(request.kind or NOTE_KIND),
+            state=MemoryState.CONFIRMED,
+            weight=request.weight if request.HasField("weight") else 1.0,
+            limits=self._limits,
+        )
+        space = await self._run(self._spaces.open, name)
+        stored = await asyncio.wrap_future(space.ingest.store([turn]))
+        await asyncio.wrap_future(stored.searchable)
+        memories = await self._run(space.by_ids, stored.results[0].memory_ids)
+        return memory_pb2.RememberResponse(memories=[convert.memory_message(memory, now) for memory in memories])
+
+    async def GetMemory(self, request: memory_pb2.GetMemoryRequest, context: Any) -> memory_pb2.GetMemoryResponse:
+        level = convert.level_of(request.level)
+        name, memory_id = _address(request.id, "id")
+        for space in self._named([name] if name else []):
+            for memory in await self._run(space.by_ids, (memory_id,)):
+                message = convert.memory_message(memory, self._clock.now(), level)
+                return memory_pb2.GetMemoryResponse(memory=message)
+        raise NotFound("id: there is no such memory; `edge ls` or a recall gives ids", field="id")
+
+    async def ListMemories(
+        self, request: memory_pb2.ListMemoriesRequest, context: Any
+    ) -> memory_pb2.ListMemoriesResponse:
+        size = request.page_size or _DEFAULT_PAGE
+        if not 1 <= size <= self._limits.page_size:
+            raise InvalidArgument(f"page_size: must be 1 to {self._limits.page_size}", field="page_size")
+        level, wanted = convert.level_of(request.level), convert.filter_of(request.filter, self._limits)
+        token = PageToken.read(request.page_token)
+        found = []
+        for space in self._named(request.spaces):
+            found += await self._run(space.list_page, wanted, size + 1, token.after(space.name))
+        found.sort(key=lambda memory: (memory.occurred_at, memory.rowid), reverse=True)
+        page, more = found[:size], found[size:]
+        now = self._clock.now()
+        return memory_pb2.ListMemoriesResponse(
+            memories=[convert.memory_message(memory, now, level) for memory in page],
+            next_page_token=token.behind(page).write() if more else "",
+        )
+
+    async def Forget(self, request: memory_pb2.ForgetRequest, context: Any) -> memory_pb2.ForgetResponse:
+        wanted = convert.filter_of(request.filter, self._limits)
+        if bool(request.ids) == wanted.selective:
+            raise InvalidArgument(
+                "ids: give either ids or a filter that narrows; to erase a whole box, delete its data directory",
+                field="ids",
+            )
+        addresses = [_address(id_, f"ids[{index}]") for index, id_ in enumerate(request.ids)]
+        receipts = []
+        for space in self._named(request.spaces):
+            ids = [memory_id for name, memory_id in addresses if name in ("", space.name)]
+            if ids or not addresses:
+                receipts.append(await self._run(space.forget, ids, None if ids else wanted, request.dry_run))
+        if addresses and not any(receipt.turns for receipt in receipts):
+            raise NotFound("ids: none of these is a memory of this box; nothing was changed", field="ids")
+        message = memory_pb2.ForgetReceipt(dry_run=request.dry_run)
+        for receipt in receipts:
+            part = convert.receipt_message(receipt)
+            message.id = message.id or part.id
+            for name in ("turns", "memories", "vectors", "segments_rewritten", "snapshots_dropped"):
+                setattr(message, name, getattr(message, name) + getattr(part, name))
+            message.memory_ids.extend(part.memory_ids)
+        return memory_pb2.ForgetResponse(receipt=message)
+
+    async def _answer(self, request: memory_pb2.RecallRequest, deadline: float | None) -> memory_pb2.RecallResponse:
+        if self._recalls >= self._limits.recalls_in_flight:
+            raise Exhausted(f"{self._recalls} recalls are already in flight; ask again shortly", retry_after=0.1)
+        question = self._question(request, deadline)
+        spaces = self._named(request.spaces)
+        self._recalls += 1
+        try:
+            if request.wait_for:
+                convert.at_most(self._limits.filter_values, request.wait_for, "wait_for")
+                await self._wait_for(request.wait_for, spaces, deadline)
+            looking = asyncio.get_running_loop().run_in_executor(self._recall_threads, self._look, question, spaces)
+            answer: Answer = await looking
+        finally:
+            self._recalls -= 1
+        return convert.answer_message(answer, [space.name for space in spaces], self._clock.now(), question.level)
+
+    def _look(self, question: Question, spaces: Sequence[Space]) -> Answer:
+        views: Mapping[str, Any] = {space.name: space for space in spaces}
+        answer = self._recall.recall(question, views)
+        for hit in answer.hits:
+            views[hit.memory.space].touch([hit.memory.rowid])
+        return answer
+
+    def _question(self, request: memory_pb2.RecallRequest, deadline: float | None) -> Question:
+        limits = self._limits
+        top_k = request.top_k if request.HasField("top_k") else _DEFAULT_TOP_K
+        if not 1 <= top_k <= limits.top_k:
+            raise InvalidArgument(f"top_k: must be 1 to {limits.top_k}", field="top_k")
+        tokens = request.context_tokens if request.HasField("context_tokens") else _DEFAULT_CONTEXT_TOKENS
+        if not 1 <= tokens <= limits.context_tokens:
+            raise InvalidArgument(f"context_tokens: must be 1 to {limits.context_tokens}", field="context_tokens")
+        return Question(
+            query=check_query(request.query, limits),
+            spaces=tuple(request.spaces) or tuple(self._spaces.names()),
+            depth=convert.depth_of(request.depth),
+            top_k=top_k,
+            filter=convert.filter_of(request.filter, self._limits),
+            level=convert.level_of(request.level),
+            with_context=request.with_context,
+            context_tokens=tokens,
+            deadline=deadline,
+        )
+
+    async def _wait_for(self, ids: Sequence[str], spaces: Sequence[Space], deadline: float | None) -> None:
+        waits = [await self._run(space.found, tuple(ids)) for space in spaces]
+        try:
+            await asyncio.wait_for(
+                asyncio.gather(*map(asyncio.wrap_future, waits)),
+                None if deadline is None else max(0.0, deadline - time.monotonic()),
+            )
+        except asyncio.TimeoutError:
+            raise DeadlineExceeded(
+                "wait_for: not all of these were searchable in time; allow more", field="wait_for"
+            ) from None
+
+    def _turn(self, wire: types_pb2.Turn) -> tuple[str, Turn]:
+        space = check_space(wire.space or _OWNERS_SPACE)
+        occurred_at = convert.optional_micros(wire, "occurred_at", "occurred_at")
+        return space, check_turn(
+            source=wire.source,
+            session=wire.session,
+            seq=wire.seq,
+            role=wire.role,
+            occurred_at=self._clock.now() if occurred_at is None else occurred_at,
+            text=wire.text,
+            tags=tuple(wire.tags),
+            attributes=wire.attributes,
+            limits=self._limits,
+        )
+
+    def _named(self, names: Sequence[str]) -> list[Space]:
+        """These spaces, or all; one that holds nothing yet is simply empty."""
+        if not names:
+            return self._spaces.all()
+        spaces = (self._spaces.get(check_space(name, "spaces")) for name in dict.fromkeys(names))
+        return [space for space in spaces if space is not None]
+
+    async def _run(self, function: Any, *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._works, function, *arguments)
+
+
+def _deadline(context: Any) -> float | None:
+    """As a time.monotonic() value. grpc.aio's time_remaining is None without a deadline."""
+    remaining = context.time_remaining()
+    return None if remaining is None else time.monotonic() + float(remaining)
+
+
+def _address(text: str, field: str) -> tuple[str, str]:
+    """(space or "", memory id) of an id or an edge://<space>/<kind>/<id> URI."""
+    if not text.startswith("edge://"):
+        if not text or len(text) > 64:
+            raise InvalidArgument(f"{field}: give a memory's id or its edge:// URI", field=field)
+        return "", text
+    parts = text.removeprefix("edge://").rsplit("/", 2)
+    if len(parts) != 3 or not all(parts):
+        raise InvalidArgument(f"{field}: a URI is edge://<space>/<kind>/<id>", field=field)
+    return check_space(parts[0], field), parts[2]

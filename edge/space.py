@@ -1,0 +1,399 @@
+"""One space: its log, the views made of it, and the write path between them."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from edge.backlog import Backlog
+from edge.config import Storage
+from edge.errors import DataLoss, EdgeError, Unavailable
+from edge.futures import promise
+from edge.index.live import LiveIndex, Tuning
+from edge.ingest import Draft, Ingest
+from edge.ledger import erase
+from edge.ledger.database import Database
+from edge.ledger.events import Accesses, Event, TurnSaid
+from edge.ledger.log import Allocator, Log
+from edge.ledger.memories import Applied, Memories
+from edge.ledger.migrations import MIGRATIONS
+from edge.ledger.queries import Queries
+from edge.ledger.rows import stored
+from edge.ports import Clock, Lexicon
+from edge.types import Filter, Matrix, Memory, Micros, ModelInfo, Piece, Receipt, RowIds
+
+logger = logging.getLogger(__name__)
+
+_REPLAY = 256
+# Seconds that a call may wait for the tables to follow the log.
+_CATCH_UP = 5.0
+_DATABASE = "memory.sqlite"
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceFacts:
+    """How a space is, in numbers."""
+
+    name: str
+    turns: int
+    memories: int
+    vectors: int
+    pending: int
+    log_bytes: int
+    log_segments: int
+    index_size: int
+    index_overlay: int
+    index_deleted: int
+    rebuilding: bool
+    damaged_lines: int
+
+
+class Space:
+    """The ledger of one directory, its index, and its place in the backlog.
+
+    Implements ingest.Ledger, backlog.Shelf and recall's SpaceView. Opening replays what the views lack and finishes
+    forgets that a crash interrupted. On a read-only disk, views that are behind the log are made anew elsewhere.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        directory: Path,
+        storage: Storage,
+        clock: Clock,
+        lexicon: Lexicon,
+        backlog: Backlog,
+        info: ModelInfo,
+        key: bytes,
+        cut: Callable[[str], tuple[Piece, ...]],
+        read_only: bool,
+    ) -> None:
+        self.name = name
+        self.directory = directory
+        self._clock = clock
+        self._backlog = backlog
+        self._model = info.id
+        self._read_only = read_only
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        self._latest: Future[Applied] | None = None
+        self._accesses: dict[int, tuple[int, Micros]] = {}
+        self._accesses_lock = threading.Lock()
+        self._checkpointed: Micros = clock.now()
+        self._log = Log(
+            directory / "log",
+            clock=clock,
+            segment_bytes=storage.segment_bytes,
+            on_durable=self._durable,
+            read_only=read_only,
+        )
+        self._database, views = self._view()
+        self._memories = Memories(self._database, lexicon, key)
+        self.queries = Queries(self._database)
+        self._replay()
+        self.index = LiveIndex.open(
+            views / "index",
+            self._model,
+            info.dimension,
+            self.queries,
+            identity=self.queries.generation(),
+            read_only=read_only and self._scratch is None,
+            tuning=Tuning(snapshot_interval=storage.snapshot_interval),
+        )
+        if not read_only:
+            erase.resume(self._log, self._database, self._memories, self.queries, drop_indexed=self._drop_indexed)
+        self.ingest = Ingest(self, cut)
+        backlog.attach(self)
+
+    # Opening and closing.
+
+    def _view(self) -> tuple[Database, Path]:
+        """The database, made anew when it is damaged, another's, or ahead of the log; and the views' directory."""
+        path = self.directory / _DATABASE
+        try:
+            if self._read_only:
+                database = Database(path, MIGRATIONS, read_only=True)
+                if Queries(database).applied() == self._log.last_n:
+                    return database, self.directory
+                database.close()
+                return self._elsewhere()
+            database = Database(path, MIGRATIONS)
+            if Queries(database).applied() <= self._log.last_n:
+                return database, self.directory
+            database.close()
+            logger.warning("space %s: the database is ahead of the log; it is made anew from the log", self.name)
+        except DataLoss as error:
+            if self._read_only:
+                return self._elsewhere()
+            logger.warning("space %s: %s; it is made anew from the log", self.name, error.message)
+        except (EdgeError, OSError):
+            if self._read_only:
+                return self._elsewhere()
+            raise
+        self.discard_views()
+        return Database(path, MIGRATIONS), self.directory
+
+    def _elsewhere(self) -> tuple[Database, Path]:
+        self._scratch = tempfile.TemporaryDirectory(prefix="edge-memory-")
+        views = Path(self._scratch.name)
+        return Database(views / _DATABASE, MIGRATIONS), views
+
+    def discard_views(self) -> None:
+        """Removes all that the log brings back. The index first: it must not outlive the rowids it speaks of."""
+        shutil.rmtree(self.directory / "index", ignore_errors=True)
+        Database.discard(self.directory / _DATABASE)
+
+    def _replay(self) -> None:
+        if self._memories.applied >= self._log.last_n:
+            return
+        events: list[Event] = []
+        for event in self._log.replay(self._memories.applied):
+            events.append(event)
+            if len(events) == _REPLAY:
+                self._memories.apply(events).result()
+                events = []
+        self._memories.apply(events).result()
+
+    def close(self) -> None:
+        """Applies what the log has, saves the index, and lets go of the files."""
+        self._backlog.detach(self.name)
+        if not self._read_only:
+            self.flush_accesses()
+        self._log.close()
+        self._memories.close()
+        self.index.close()
+        self._database.close()
+        if self._scratch is not None:
+            self._scratch.cleanup()
+
+    # The write path (ingest.Ledger).
+
+    def append(self, decide: Callable[[], Sequence[Draft]]) -> Future[Future[tuple[int, ...]]]:
+        answer = promise()
+
+        def plan(numbers: Allocator) -> tuple[list[Event], None]:
+            return [
+                TurnSaid(numbers.next(), numbers.at, draft.turn, draft.fingerprint, draft.pieces) for draft in decide()
+            ], None
+
+        def durable(logged: Future[tuple[tuple[Event, ...], None]]) -> None:
+            # On the log's thread, right after `_durable` had these events.
+            error = logged.exception()
+            if error is not None:
+                answer.set_exception(error)
+                return
+            events, _ = logged.result()
+            answer.set_result(self._rows([event.n for event in events]))
+
+        self._log.submit(plan).add_done_callback(durable)
+        return answer
+
+    def _durable(self, events: list[Event]) -> None:
+        self._latest = self._memories.apply(events)
+        self._latest.add_done_callback(self._applied)
+
+    def _applied(self, done: Future[Applied]) -> None:
+        if done.exception() is None:
+            removed = done.result().removed
+            if removed:
+                self.index.remove(np.array(removed, np.int64))
+                self._backlog.gone(self.name, removed)
+            self._backlog.wake(self.name)
+
+    def _rows(self, numbers: Sequence[int]) -> Future[tuple[int, ...]]:
+        rows = promise()
+        if not numbers or self._latest is None:
+            rows.set_result(())
+            return rows
+
+        def told(done: Future[Applied]) -> None:
+            error = done.exception()
+            if error is not None:
+                rows.set_exception(error)
+                return
+            added = done.result().added
+            rows.set_result(tuple(rowid for n in numbers for rowid in added.get(n, ())))
+
+        self._latest.add_done_callback(told)
+        return rows
+
+    def _catch_up(self) -> bool:
+        """Waits until the tables have what the log has by now; whether there was anything to wait for.
+
+        A turn is acknowledged once the log has it, and may be named from then on. Raises Unavailable when the
+        tables cannot take it for long, because the disk is full, say.
+        """
+        latest = self._latest
+        if latest is None or latest.done():
+            return False
+        try:
+            latest.result(_CATCH_UP)
+        except FutureTimeout:
+            raise Unavailable(
+                f"the database of space {self.name} is behind its log; see `edge status`, and try again",
+                retry_after=_CATCH_UP,
+            ) from None
+        return True
+
+    def known(self, fingerprints: Sequence[bytes]) -> dict[bytes, tuple[str, ...]]:
+        return self.queries.seen(fingerprints)
+
+    def forgotten(self, fingerprints: Sequence[bytes]) -> set[bytes]:
+        by_mark = {self._memories.mark(fingerprint): fingerprint for fingerprint in fingerprints}
+        return {by_mark[mark] for mark in self.queries.is_erased(list(by_mark))}
+
+    def searchable(self, rowids: Sequence[int]) -> Future[None]:
+        return self._backlog.wait(self.name, rowids)
+
+    def found(self, ids: Sequence[str]) -> Future[None]:
+        """Done when these memories, as far as they are of this space, are in the index."""
+        answer = promise()
+
+        def applied(_: Future[Applied] | None) -> None:
+            try:
+                waiting = self.searchable(self.queries.pending_of(self._model, ids))
+            except EdgeError as error:
+                answer.set_exception(error)
+                return
+            waiting.add_done_callback(lambda _: answer.set_result(None))
+
+        # What the log has and the database not yet is neither there nor pending.
+        latest = self._latest
+        if latest is None:
+            applied(None)
+        else:
+            latest.add_done_callback(applied)
+        return answer
+
+    # The second half (backlog.Shelf).
+
+    def pending(self, after: int, limit: int) -> list[tuple[int, str]]:
+        return self.queries.pending(self._model, after, limit)
+
+    def keep(self, rowids: RowIds, vectors: Matrix) -> Future[RowIds]:
+        # The index first: whoever is forgotten between the two steps is found missing by the second and taken out.
+        self.index.add(rowids, stored(vectors))
+        kept = self._memories.put_vectors(self._model, rowids, vectors)
+
+        def settle(done: Future[RowIds]) -> None:
+            living = done.result() if done.exception() is None else np.zeros(0, np.int64)
+            gone = np.setdiff1d(rowids, living)
+            if len(gone):
+                self.index.remove(gone)
+
+        kept.add_done_callback(settle)
+        return kept
+
+    def refuse(self, rowid: int, reason: str) -> Future[None]:
+        return self._memories.refuse_vector(self._model, rowid, reason)
+
+    # Reading (recall's SpaceView, and the service).
+
+    @property
+    def reader(self) -> Queries:
+        return self.queries
+
+    def by_ids(self, ids: Sequence[str]) -> list[Memory]:
+        """Those of the ids that name a memory here, one that was acknowledged a moment ago included."""
+        found = [self.queries.by_id(id_) for id_ in ids]
+        if None in found and self._catch_up():
+            found = [self.queries.by_id(id_) for id_ in ids]
+        return [replace(memory, space=self.name) for memory in found if memory is not None]
+
+    def list_page(self, wanted: Filter, size: int, after: tuple[Micros, int] | None) -> list[Memory]:
+        """At most `size`, newest first, behind (occurred_at, rowid)."""
+        page, _ = self.queries.list_page(wanted, size, after)
+        return [replace(memory, space=self.name) for memory in page]
+
+    def drained(self) -> Future[None]:
+        """Done when nothing of now is without a vector."""
+        return self.searchable([rowid for rowid, _ in self.queries.pending(self._model, 0, 2**31)])
+
+    def touch(self, rowids: Iterable[int]) -> None:
+        """These were recalled; written down later, off the recall's path."""
+        now = self._clock.now()
+        with self._accesses_lock:
+            for rowid in rowids:
+                self._accesses[rowid] = (self._accesses.get(rowid, (0, 0))[0] + 1, now)
+
+    def flush_accesses(self) -> None:
+        if self._read_only:
+            return
+        with self._accesses_lock:
+            counts, self._accesses = self._accesses, {}
+        if counts:
+            self._memories.add_accesses(counts).result()
+
+    def checkpoint_accesses(self) -> None:
+        """Notes the counts in the log, so that they outlive the database."""
+        if self._read_only:
+            return
+        since, self._checkpointed = self._checkpointed, self._clock.now()
+        counts = self.queries.accessed_since(since)
+        if counts:
+            self._log.submit(lambda numbers: ([Accesses(numbers.next(), numbers.at, counts)], None)).result()
+
+    # Forgetting.
+
+    def forget(self, ids: Sequence[str], wanted: Filter | None, dry_run: bool) -> Receipt:
+        """Blocks until nothing of it is on the disk. See ledger.erase for what it raises."""
+        self._catch_up()
+        return erase.forget(
+            self._log,
+            self._database,
+            self._memories,
+            self.queries,
+            ids=ids,
+            filter=wanted,
+            dry_run=dry_run,
+            drop_indexed=self._drop_indexed,
+        )
+
+    def _drop_indexed(self, rowids: Sequence[int]) -> int:
+        self.index.remove(np.array(rowids, np.int64))
+        self._backlog.gone(self.name, rowids)
+        with self._accesses_lock:
+            for rowid in rowids:
+                self._accesses.pop(rowid, None)
+        return self.index.drop()
+
+    # For the owner.
+
+    def facts(self) -> SpaceFacts:
+        counts, log, index = self.queries.counts(), self._log.stats(), self.index.stats()
+        vectors, refused = counts.vectors.get(self._model, 0), counts.refused.get(self._model, 0)
+        return SpaceFacts(
+            name=self.name,
+            turns=counts.turns,
+            memories=counts.memories,
+            vectors=vectors,
+            pending=max(0, counts.memories - vectors - refused),
+            log_bytes=log.bytes,
+            log_segments=log.segments,
+            index_size=index.size,
+            index_overlay=index.overlay,
+            index_deleted=index.deleted,
+            rebuilding=index.rebuilding,
+            damaged_lines=log.damaged_lines,
+        )
+
+    def warnings(self) -> list[str]:
+        found = []
+        damaged = self._log.stats().damaged_lines
+        if damaged:
+            found.append(f"{damaged} lines of the log are damaged; `edge verify` names them, a backup has them whole")
+        index = self.index.stats()
+        if index.snapshot_error:
+            found.append(f"the index could not be saved ({index.snapshot_error}); free disk space")
+        failure = self._memories.failure
+        if failure is not None:
+            found.append(f"{failure.message}; `edge rebuild --from-log` makes the views anew")
+        return found
