@@ -37,10 +37,9 @@ class Runtime(Protocol):
 
     def get_available_providers(self) -> list[str]: ...
 
-    # The module's own names are not Python's style.
-    def SessionOptions(self) -> Any: ...  # noqa: N802
+    def SessionOptions(self) -> Any: ...  # noqa: N802  # the module's own name
 
-    def InferenceSession(self, model: bytes, options: Any, *, providers: list[str]) -> Any: ...  # noqa: N802
+    def InferenceSession(self, model: bytes, options: Any, *, providers: list[str]) -> Any: ...  # noqa: N802  # the module's own name
 
 
 def candidates(device: str, precision: str, available: Sequence[str]) -> list[str]:

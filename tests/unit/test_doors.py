@@ -40,6 +40,11 @@ SEES_MORE = {
     "cli.verify": {"upkeep"},
     "cli.doctor": {"upkeep"},
     "cli.model": {"embedder.store"},
+    # The benches measure the parts against the whole.
+    "cli.benches.ceiling": {"embedder"},
+    "cli.benches.ingest": {"admission", "index"},
+    "cli.benches.recall": {"index", "ledger", "recall"},
+    "cli.benches.rebuild": {"clock", "embedder", "index", "ledger", "lexicon"},
 }
 
 FILES = {

@@ -100,7 +100,7 @@ def test_closing_drains_empties_the_write_ahead_log_and_then_refuses(path: Path,
     again.close()
 
 
-def test_a_checkpoint_empties_the_write_ahead_log_or_says_that_a_reader_keeps_it(
+def test_a_purge_empties_the_write_ahead_log_or_says_that_a_reader_keeps_it(
     path: Path, database: Database
 ) -> None:
     add(database, "x")
@@ -109,9 +109,9 @@ def test_a_checkpoint_empties_the_write_ahead_log_or_says_that_a_reader_keeps_it
         connection.execute("BEGIN")
         connection.execute("SELECT * FROM notes").fetchall()
         add(database, "y")
-        assert not database.checkpoint(timeout=0)
+        assert not database.purge(timeout=0)
         connection.execute("COMMIT")
-    assert database.checkpoint() and wal.stat().st_size == 0
+    assert database.purge() and wal.stat().st_size == 0
 
 
 def test_a_full_disk_fails_the_job_and_after_room_is_made_the_next_works(database: Database) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import random
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_fakes import Ledger, turn
 
-from edge.errors import Unavailable
+from edge.errors import DiskFull, Unavailable
 from edge.ledger import erase
 from edge.ledger.events import Erased, TurnSaid
 from edge.ledger.verify import verify
@@ -139,6 +140,27 @@ def test_a_reader_that_keeps_old_pages_delays_the_last_traces_and_is_told(
         connection.execute("COMMIT")
     assert resume(ledger) == 1
     assert traces(ledger.directory, secret) == []
+
+
+def test_a_forget_that_the_database_has_no_room_for_says_so_and_is_finished_by_the_next_one(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from edge.ledger import writes
+
+    secret = "qwertzuiop"
+    (event,) = ledger.say(turn(secret))
+
+    def full(*arguments: object, **names: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch, pytest.raises(DiskFull):
+        patch.setattr(writes, "forget", full)
+        forget(ledger, event.pieces[0].id)
+    ledger.memories.apply([]).result()
+    assert ledger.memories.stalled is None
+    assert traces(ledger.directory, secret)
+    assert forget(ledger, event.pieces[0].id).turns == 0
+    assert traces(ledger.directory, secret) == [] and verify(ledger.directory).problems == []
 
 
 @settings(max_examples=15)
