@@ -7,8 +7,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -228,19 +227,16 @@ class Space:
     def _catch_up(self) -> bool:
         """Waits until the tables have what the log has by now; whether there was anything to wait for.
 
-        A turn is acknowledged once the log has it, and may be named from then on. Raises Unavailable when the
-        tables cannot take it for long, because the disk is full, say.
+        A turn is acknowledged once the log has it, and may be named from then on. Raises DiskFull or what else
+        keeps the tables from taking it, Unavailable when it takes long.
         """
         latest = self._latest
         if latest is None or latest.done():
             return False
-        try:
-            latest.result(_CATCH_UP)
-        except FutureTimeout:
-            raise Unavailable(
-                f"the database of space {self.name} is behind its log; see `edge status`, and try again",
-                retry_after=_CATCH_UP,
-            ) from None
+        if not wait([latest], timeout=0 if self._memories.stalled else _CATCH_UP).done:
+            raise self._memories.stalled or Unavailable(
+                f"the database of space {self.name} is far behind its log; try again", retry_after=_CATCH_UP
+            )
         return True
 
     def known(self, fingerprints: Sequence[bytes]) -> dict[bytes, tuple[str, ...]]:

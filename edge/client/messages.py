@@ -64,8 +64,9 @@ class Message:
 
     @property
     def stored(self) -> bool:
-        """Whether a turn of it is in the log and cannot be found yet, for all that is known."""
-        return any(result is not None and result.state is IngestState.STORED for result in self.results)
+        """Whether a turn of it is in the log, and perhaps cannot be found yet; a repeated one waits as a new one does."""
+        waits = (IngestState.STORED, IngestState.DUPLICATE)
+        return any(result is not None and result.state in waits for result in self.results)
 
     def close(self) -> None:
         """What the box said nothing of is told as such."""

@@ -17,10 +17,10 @@ from edge.ports import Clock, Lexicon, Vectorizer
 from edge.recall import fuse
 from edge.recall.context import context_block
 from edge.recall.level import at_level
-from edge.recall.near import matches, near, near_living
+from edge.recall.near import cosines_of, matches, near, near_living
 from edge.recall.triggers import find_trigger
 from edge.recall.view import SpaceView
-from edge.types import Answer, Depth, Filter, Hit, Lane, Level, Memory, Micros, Question, Vector
+from edge.types import Answer, Depth, Filter, Hit, Lane, Level, Matrix, Memory, Micros, Question, RowIds, Vector
 
 log = logging.getLogger(__name__)
 
@@ -84,6 +84,8 @@ class ShallowRecall:
         try:
             terms = self._terms(query, TERMS * (DEEPER if deep else 1))
             words = {space: _words(view, terms, wanted, question.filter) for space, view in rooms.items()}
+            # Read while the model works: what only the words found needs its true cosine afterwards.
+            rows = {space: self._stored(view, words[space]) for space, view in rooms.items() if pending is not None}
         except BaseException:
             if isinstance(pending, Future):
                 pending.cancel()
@@ -99,11 +101,11 @@ class ShallowRecall:
             vector = None
         _in_time(question)
 
-        hits = self._fused(vector, words, wanted, rooms, question, watch)
+        hits = self._fused(vector, words, rows, wanted, rooms, question, watch)
         behind = vector is not None and any(len(view.index) > wanted for view in rooms.values())
         if len(hits) < question.top_k and behind and not question.filter.selective:
             # The nearest rows turned out to be archived, superseded or just forgotten: look behind them.
-            hits = self._fused(vector, words, wanted, rooms, question, watch, living=True)
+            hits = self._fused(vector, words, rows, wanted, rooms, question, watch, living=True)
         _in_time(question)
 
         context = ""
@@ -137,6 +139,7 @@ class ShallowRecall:
         self,
         vector: Vector | None,
         words: Mapping[str, Mapping[int, float]],
+        stored: Mapping[str, tuple[RowIds, Matrix]],
         wanted: int,
         rooms: Mapping[str, SpaceView],
         question: Question,
@@ -151,7 +154,7 @@ class ShallowRecall:
                     cosines = near_living(view, vector, wanted, question.filter)
                 else:
                     cosines = near(view, self._vectorizer.info.id, vector, wanted, question.filter)
-                self._complete(cosines, view, vector, words[space])
+                _complete(cosines, *stored[space], vector)
             found = cosines.keys() | words[space].keys()
             candidates += [fuse.Candidate(space, row, cosines.get(row), words[space].get(row, 0.0)) for row in found]
         watch.lap("near")
@@ -161,15 +164,8 @@ class ShallowRecall:
         watch.lap("fetch")
         return hits
 
-    def _complete(self, cosines: dict[int, float], view: SpaceView, vector: Vector, words: Mapping[int, float]) -> None:
-        """The true cosines of what only the words found."""
-        others = sorted(row for row in words if row not in cosines)
-        if others:
-            rowids, stored = view.reader.vectors(self._vectorizer.info.id, np.array(others, np.int64))
-            if len(rowids) == 0:
-                # All of them wait for their vectors still; the matrix has no columns then.
-                return
-            cosines.update(zip(rowids.tolist(), (stored @ vector).tolist(), strict=True))
+    def _stored(self, view: SpaceView, words: Mapping[int, float]) -> tuple[RowIds, Matrix]:
+        return view.reader.vectors(self._vectorizer.info.id, np.array(sorted(words), np.int64))
 
     def _best(self, scored: Sequence[fuse.Scored], rooms: Mapping[str, SpaceView], question: Question) -> list[Hit]:
         """The first `top_k`. Rows are read for those only whose weight could still bring them there, and a few more."""
@@ -196,6 +192,13 @@ class ShallowRecall:
 def _words(view: SpaceView, terms: Sequence[str], wanted: int, filter: Filter) -> dict[int, float]:
     """Rowids with BM25; nothing for a query without terms, such as "*"."""
     return {hit.rowid: hit.score for hit in view.reader.search(terms, wanted, filter)} if terms else {}
+
+
+def _complete(cosines: dict[int, float], rowids: RowIds, rows: Matrix, vector: Vector) -> None:
+    """The true cosines of what only the words found."""
+    if len(rowids):
+        for rowid, cosine in zip(rowids.tolist(), cosines_of(rows, vector).tolist(), strict=True):
+            cosines.setdefault(rowid, cosine)
 
 
 def _rows(scored: Sequence[fuse.Scored], rooms: Mapping[str, SpaceView]) -> list[tuple[fuse.Scored, Memory]]:

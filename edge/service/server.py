@@ -15,7 +15,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from edge.config import Limits
-from edge.errors import FailedPrecondition, InvalidArgument
+from edge.errors import EdgeError, FailedPrecondition, InvalidArgument
 from edge.service.appliance import ApplianceService
 from edge.service.intercept import Door
 from edge.service.memory import MemoryService
@@ -76,7 +76,11 @@ class Server:
 
     async def start(self, listen: Sequence[str]) -> list[str]:
         """Listens; the addresses as clients can use them. Raises FailedPrecondition when one cannot be had."""
-        bound = [self._bind(address) for address in listen]
+        try:
+            bound = [self._bind(address) for address in listen]
+        except EdgeError:
+            self._remove_sockets()
+            raise
         await self._server.start()
         for path in self._sockets:
             path.chmod(stat.S_IRUSR | stat.S_IWUSR)
@@ -119,6 +123,9 @@ class Server:
         # stop() does not wait for the handlers of calls it aborted.
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self.door.drained(), grace)
+        self._remove_sockets()
+
+    def _remove_sockets(self) -> None:
         for path in self._sockets:
             path.unlink(missing_ok=True)
 

@@ -100,9 +100,7 @@ def test_closing_drains_empties_the_write_ahead_log_and_then_refuses(path: Path,
     again.close()
 
 
-def test_a_purge_empties_the_write_ahead_log_or_says_that_a_reader_keeps_it(
-    path: Path, database: Database
-) -> None:
+def test_a_purge_empties_the_write_ahead_log_or_says_that_a_reader_keeps_it(path: Path, database: Database) -> None:
     add(database, "x")
     wal = path.with_name(path.name + "-wal")
     with database.reader() as connection:

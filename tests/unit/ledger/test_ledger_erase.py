@@ -90,7 +90,7 @@ def test_forgetting_by_filter_takes_what_it_names_and_no_more(ledger: Ledger) ->
     assert verify(ledger.directory).problems == []
 
 
-STEPS = ("log.erase", "memories.compact", "database.checkpoint", "memories.finish_forgets")
+STEPS = ("log.erase", "memories.compact", "database.purge", "memories.finish_forgets")
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -132,9 +132,9 @@ def test_a_reader_that_keeps_old_pages_delays_the_last_traces_and_is_told(
     with ledger.database.reader() as connection:
         connection.execute("BEGIN")
         connection.execute("SELECT count(*) FROM memories").fetchone()
-        real = ledger.database.checkpoint
+        real = ledger.database.purge
         with monkeypatch.context() as patch, pytest.raises(Unavailable, match="long read"):
-            patch.setattr(ledger.database, "checkpoint", lambda: real(timeout=0))
+            patch.setattr(ledger.database, "purge", lambda: real(timeout=0))
             forget(ledger, event.pieces[0].id)
         assert ledger.queries.by_id(event.pieces[0].id) is None
         connection.execute("COMMIT")
@@ -154,7 +154,7 @@ def test_a_forget_that_the_database_has_no_room_for_says_so_and_is_finished_by_t
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patch, pytest.raises(DiskFull):
-        patch.setattr(writes, "forget", full)
+        patch.setattr(writes, "set_applied", full)
         forget(ledger, event.pieces[0].id)
     ledger.memories.apply([]).result()
     assert ledger.memories.stalled is None
