@@ -17,7 +17,9 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from edge.errors import DataLoss, DiskFull, EdgeError, ReadOnly, Unavailable
+from edge.ledger.disk import refusal
 from edge.ledger.migrations import Migration, check, migrate
+from edge.ledger.scrub import scrub
 
 _logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -52,6 +54,7 @@ class Database:
         self._wake = threading.Condition()
         self._closed = False
         self._writer: sqlite3.Connection | None = None
+        self._file: int | None = None
         self._thread: threading.Thread | None = None
         with self._explained():
             if read_only:
@@ -59,6 +62,8 @@ class Database:
                 return
             self._uri = _uri(path, "rw")
             self._writer = self._open_writer()
+            # Closed last: closing any descriptor of a file drops all of the process's POSIX locks on it.
+            self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         self._thread = threading.Thread(target=self._run, name="ledger-database", daemon=True)
         self._thread.start()
 
@@ -108,13 +113,13 @@ class Database:
                 return
         connection.close()
 
-    def checkpoint(self, timeout: float = _BUSY_SECONDS) -> bool:
-        """Moves the write-ahead log into the database, on the disk, and empties it; True when it is empty.
+    def purge(self, timeout: float = _BUSY_SECONDS) -> bool:
+        """Leaves nothing of deleted rows in the file, and empties the write-ahead log into it, durably; True when done.
 
-        Retried while readers need it, `timeout` seconds at most; the writer is free between the tries.
+        Retried while readers need the write-ahead log, `timeout` seconds at most; the writer is free between the tries.
         """
         end = time.monotonic() + timeout
-        while not self.submit(_truncate, transaction=False).result():
+        while not self.submit(self._purge, transaction=False).result():
             if time.monotonic() > end:
                 return False
             time.sleep(0.01)
@@ -145,6 +150,9 @@ class Database:
                 _truncate(self._writer)
             self._writer.close()
             self._writer = None
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
     # The writer thread.
 
@@ -188,8 +196,20 @@ class Database:
                 self._drop_writer()
             raise
 
+    def _purge(self, connection: sqlite3.Connection) -> bool:
+        if not _truncate(connection):
+            return False
+        # Its cache has the pages as they were, and would write them back.
+        self._drop_writer()
+        assert self._file is not None
+        try:
+            scrub(self._file)
+        except OSError as error:
+            raise refusal(error, self.path.parent) from error
+        return True
+
     def _drop_writer(self) -> None:
-        """A connection whose disk failed under it is not used again; the next job opens another."""
+        """This connection is not used again, its disk having failed under it, say; the next job opens another."""
         if self._writer is not None:
             with contextlib.suppress(sqlite3.Error):
                 self._writer.close()
@@ -216,6 +236,9 @@ class Database:
                 "journal_size_limit = 16777216",
             ):
                 connection.execute(f"PRAGMA {pragma}").fetchall()
+            # On a read-only disk SQLite opens the file for reading without a word: ask for the right to write.
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
             migrate(connection, self._migrations)
         except BaseException:
             connection.close()
@@ -273,8 +296,8 @@ class Database:
             raise self._damaged(str(error)) from error
         except DataLoss as error:
             raise self._damaged(error.message) from error
-        except PermissionError as error:
-            raise ReadOnly(f"{self.path} cannot be opened ({error.strerror}); see its permissions") from error
+        except OSError as error:
+            raise refusal(error, self.path.parent) from error
 
     def _damaged(self, words: str) -> DataLoss:
         return DataLoss(

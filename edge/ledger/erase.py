@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 
 from uuid6 import uuid7
 
@@ -10,9 +11,11 @@ from edge.errors import Unavailable
 from edge.ledger.database import Database
 from edge.ledger.events import Erased, Event, Forgotten
 from edge.ledger.log import Allocator, Log
-from edge.ledger.memories import Memories
+from edge.ledger.memories import Applied, Memories
 from edge.ledger.queries import Forgettable, Queries
 from edge.types import Filter, Receipt
+
+_LOOK_SECONDS = 0.2
 
 
 def forget(
@@ -32,12 +35,17 @@ def forget(
     returns how many snapshots it dropped. Ids that name nothing are passed over (`Queries.resolve_forget` names them).
     When this returns, no byte of the texts is left in the directory; killed at any point, `resume` does the rest.
 
-    Raises DiskFull when there is no room to rewrite a segment, Unavailable when a reader kept old pages in use for
-    too long: then nothing finds the memories any more, and `resume` (a restart does it) takes away the last traces.
+    Raises DiskFull when there is no room: to note the forget, then nothing is forgotten; or to carry it out, then it
+    is carried out once there is room again, its last traces at the next forget or restart (by `resume`). Raises
+    Unavailable when a reader kept old pages in use for too long: then nothing finds the memories any more, and the
+    last traces go in the same way.
     """
     what = queries.resolve_forget(ids, filter)
-    if dry_run or not what.turns:
+    if dry_run:
         return _receipt("", dry_run, what, 0, 0)
+    if not what.turns:
+        # They may be forgotten already, and only their traces left by a disk that was full.
+        return _receipt("", dry_run, what, _take_away(log, database, memories, queries, drop_indexed), 0)
     fingerprints = queries.fingerprints_of(what.turns)
     turns = tuple(sorted(fingerprints))
     id = str(uuid7())
@@ -48,9 +56,9 @@ def forget(
 
     events, _ = log.submit(plan).result()
     # The log has handed it to the memories already, or does not know of them: twice is once.
-    memories.apply(events).result()
+    _settle(memories, memories.apply(events))
     snapshots = drop_indexed(what.rowids) if drop_indexed else 0
-    segments = _take_away(log, database, memories, queries)
+    segments = _take_away(log, database, memories, queries, drop_indexed)
     return _receipt(id, dry_run, what, segments, snapshots)
 
 
@@ -64,22 +72,31 @@ def resume(
 ) -> int:
     """Finishes the forgets that a crash or a full disk left half done; how many. To be called once the log is
     replayed, and the index holds no more than the database. A database made anew knows of no forget that was
-    finished, so all of them are looked at once more. For `drop_indexed` see `forget`; the rowids are not known any
-    more, so it gets none."""
+    finished, so all of them are looked at once more. For `drop_indexed` see `forget`; here it gets no rowids, for
+    they are not known any more."""
     unfinished = len(queries.unfinished_forgets())
     if unfinished:
-        if drop_indexed:
-            drop_indexed(())
-        _take_away(log, database, memories, queries)
+        _take_away(log, database, memories, queries, drop_indexed)
     return unfinished
 
 
-def _take_away(log: Log, database: Database, memories: Memories, queries: Queries) -> int:
+def _take_away(
+    log: Log,
+    database: Database,
+    memories: Memories,
+    queries: Queries,
+    drop_indexed: Callable[[Sequence[int]], int] | None,
+) -> int:
     """The traces of every forget not yet done; how many segments of the log were rewritten."""
     forgets = queries.unfinished_forgets()
+    if not forgets:
+        return 0
+    if drop_indexed:
+        # An earlier forget may have ended before its snapshots were dropped. Its rows are in no index any more.
+        drop_indexed(())
     segments = log.erase({n: Erased(n, at, mark, id) for id, at, marks in forgets for n, mark in marks.items()})
     memories.compact()
-    if not database.checkpoint():
+    if not database.purge():
         raise Unavailable(
             "the memories are forgotten, but a long read keeps old pages of the database in use; "
             "their last traces go at the next forget or restart",
@@ -87,6 +104,14 @@ def _take_away(log: Log, database: Database, memories: Memories, queries: Querie
         )
     memories.finish_forgets([id for id, _, _ in forgets]).result()
     return segments
+
+
+def _settle(memories: Memories, applied: Future[Applied]) -> None:
+    """Until it is applied; or as long as nothing says that the disk is in the way."""
+    while applied not in wait([applied], timeout=_LOOK_SECONDS).done:
+        if memories.stalled:
+            raise memories.stalled
+    applied.result()
 
 
 def _receipt(id: str, dry_run: bool, what: Forgettable, segments: int, snapshots: int) -> Receipt:

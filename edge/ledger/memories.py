@@ -67,6 +67,7 @@ class Memories:
         with database.reader() as connection:
             self._applied = int(connection.execute("SELECT value FROM meta WHERE key = 'applied'").fetchone()[0])
         self._failure: EdgeError | None = None
+        self._stalled: EdgeError | None = None
         self._queue: SimpleQueue[tuple[list[Event], Future[Applied]] | None] = SimpleQueue()
         self._gate = threading.Lock()
         self._closed = False
@@ -83,6 +84,11 @@ class Memories:
     def failure(self) -> EdgeError | None:
         """Why no event can be applied any more; None while all is well. The way out is a rebuild from the log."""
         return self._failure
+
+    @property
+    def stalled(self) -> EdgeError | None:
+        """Why events wait just now (DiskFull, ReadOnly, Unavailable); None while they do not. It passes by itself."""
+        return self._stalled
 
     def mark(self, fingerprint: bytes) -> str:
         return mark(self._key, fingerprint)
@@ -305,11 +311,13 @@ class Memories:
                 results = self._database.submit(run, urgent=True).result()
                 break
             except (DiskFull, ReadOnly, Unavailable) as error:
+                self._stalled = error
                 if wait == _FIRST_WAIT:
                     _logger.warning("%s; what was said meanwhile is in the log and follows", error.message)
                 if self._stop.wait(wait):
                     raise
                 wait = min(2 * wait, _LONGEST_WAIT)
+        self._stalled = None
         for result in results:
             if isinstance(result, _Inserted):
                 batch.added[result.n] += result.rowids
