@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import dataclasses
 import logging
 import os
@@ -23,7 +24,7 @@ from edge.config import DEFAULT_PORT, Config, models_directory
 from edge.embedder.batcher import Batcher
 from edge.embedder.governor import FixedGovernor
 from edge.embedder.onnx import load
-from edge.errors import FailedPrecondition, InvalidArgument
+from edge.errors import FailedPrecondition, InvalidArgument, NotFound
 from edge.ledger.lock import DataLock
 from edge.lexicon.words import WordLexicon
 from edge.ports import Embedder
@@ -69,6 +70,7 @@ def core(data: Path, config: Config, embedder: Embedder | None = None) -> Iterat
         stack.enter_context(DataLock(data))
         embedder = embedder or load(config.embedding.model, models_directory(), config.embedding)
         stack.callback(embedder.close)
+        _give_back()
         batcher = Batcher(embedder, FixedGovernor(config.embedding), clock, config.embedding)
         batcher.start()
         stack.callback(batcher.close)
@@ -80,6 +82,14 @@ def core(data: Path, config: Config, embedder: Embedder | None = None) -> Iterat
         spaces.open_all()
         backlog.start()
         yield Core(data, config, spaces, batcher, ShallowRecall(batcher, lexicon, clock, config.recall), clock)
+
+
+def _give_back() -> None:
+    """What loading the model took and let go of: some 17 MB, which glibc would keep for itself."""
+    if sys.platform == "linux":
+        # Another C library has no such function, and perhaps no such need.
+        with contextlib.suppress(AttributeError, OSError):
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def _prepare(data: Path) -> str:
@@ -125,12 +135,19 @@ def _allow_files() -> None:
 
 
 def rebuild(data: Path, from_log: bool, config: Config) -> Rebuilt:
-    """Makes the views of a stopped box anew, and waits until every memory has its vector."""
+    """Makes the views of a stopped box anew, and waits until every memory has its vector.
+
+    Raises NotFound when there is no box's data in the directory.
+    """
+    if not (data / "spaces").is_dir():
+        raise NotFound(f"{data} holds no memories; name the data directory with --data or EDGE_DATA", field="data")
     with core(data, config) as box:
-        counts = [box.spaces.rebuild(name, from_log) for name in box.spaces.names()]
+        for name in box.spaces.names():
+            box.spaces.rebuild(name, from_log)
         for space in box.spaces.all():
             space.drained().result()
-    return Rebuilt(sum(count.memories for count in counts), sum(count.vectors for count in counts))
+        facts = box.spaces.facts()
+    return Rebuilt(sum(one.memories for one in facts), sum(one.vectors for one in facts))
 
 
 def _addresses(data: Path, listen: Sequence[str], no_auth: bool) -> list[str]:
@@ -141,7 +158,7 @@ def _addresses(data: Path, listen: Sequence[str], no_auth: bool) -> list[str]:
         if not is_loopback(host):
             raise InvalidArgument(
                 f"listen: {address} is not loopback, and this version serves other machines only with TLS, which "
-                "comes with --lan later; use 127.0.0.1" + (", --no-auth all the more" if no_auth else ""),
+                "comes with --lan later; use 127.0.0.1" + (" (--no-auth is for loopback alone)" if no_auth else ""),
                 field="listen",
             )
     return [f"unix:{data.absolute()}/edge.sock", *(listen or [_default_tcp()])]

@@ -88,6 +88,14 @@ class Config:
     storage: Storage = field(default_factory=Storage)
 
 
+_CHOICES = {"recall.language": ("zh", "en"), "embedding.device": ("auto", "cpu", "cuda", "tensorrt", "coreml")}
+_MAY_BE_ZERO = {"embedding.workers"}
+# Elsewhere the least is 1.
+_LEAST = {"limits.message_bytes": 4096, "storage.segment_bytes": 4096}
+# gRPC and the index have bounds of their own behind these.
+_MOST = {"embedding.workers": 256, "limits.top_k": 10_000, "limits.message_bytes": 1024 * 1024 * 1024}
+
+
 def data_directory(environ: Mapping[str, str] = os.environ) -> Path:
     """EDGE_DATA, else systemd's state directory, else the user's data directory."""
     if environ.get("EDGE_DATA"):
@@ -109,7 +117,7 @@ def models_directory(environ: Mapping[str, str] = os.environ) -> Path:
 def load(path: Path | None) -> Config:
     """The configuration of a TOML file; the defaults where it, or a key of it, is absent.
 
-    Raises InvalidArgument that names the key for an unknown key, a wrong type or a value below zero.
+    Raises InvalidArgument that names the key for an unknown key, a wrong type, or a value out of its range.
     """
     if path is None or not path.exists():
         return Config()
@@ -140,12 +148,18 @@ def _value(hint: Any, value: Any, name: str) -> Any:
         return _build(hint, value, f"{name}.")  # type: ignore[arg-type]  # is_dataclass does not narrow to a type
     if hint in (int, float):
         accepted = (int,) if hint is int else (int, float)
-        if isinstance(value, bool) or not isinstance(value, accepted) or value < 0:
-            raise InvalidArgument(f"config: {name} must be a number, 0 or more", field=name)
+        least = 0 if name in _MAY_BE_ZERO else _LEAST.get(name, 1)
+        if isinstance(value, bool) or not isinstance(value, accepted) or not least <= value <= _MOST.get(name, value):
+            kind = "whole number" if hint is int else "number"
+            most = f" to {_MOST[name]}" if name in _MOST else " or more"
+            raise InvalidArgument(f"config: {name} must be a {kind}, {least}{most}", field=name)
         return hint(value)
     if hint is str:
         if not isinstance(value, str):
             raise InvalidArgument(f"config: {name} must be a string", field=name)
+        choices = _CHOICES.get(name, (value,))
+        if value not in choices:
+            raise InvalidArgument(f"config: {name} must be one of {', '.join(choices)}", field=name)
         return value
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
         raise InvalidArgument(f"config: {name} must be a list of strings", field=name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -37,8 +38,10 @@ def command(files: tuple[str, ...], wait: str, json_: bool, address: str | None,
     """Stream turns in from files of JSON lines (- is stdin).
 
     Fields: text; source, session, seq, role, occurred_at (RFC 3339), tags, attributes, space. What is missing: seq is
-    the line's number, session the file's name, source "cli", role "user", occurred_at the box's clock. May be run
-    again after a break: what is there already is recognised. Exit status 1 if a line was rejected.
+    the line's number, session one of the file's own (of its path and first line; each stdin is another), source "cli",
+    role "user", occurred_at the box's clock. May be run again after a break: what is there already is recognised. A
+    turn of the same source, session and seq with another text takes the older one's place. Exit status 1 if a line was
+    rejected.
     """
     # All of them, before the first is sent.
     for name in files:
@@ -92,15 +95,17 @@ class Tally:
 
 
 def _turns(files: tuple[str, ...], on_their_way: deque[Line], tally: Tally) -> Iterator[Any]:
-    from edge.cli.lines import read
+    from edge.cli.lines import file_session, read
 
     for name in files:
         with contextlib.ExitStack() as stack:
             if name == "-":
                 stream: Any = sys.stdin.buffer
+                where, session = "stdin", f"stdin-{uuid.uuid4()}"
             else:
                 stream = stack.enter_context(Path(name).open("rb"))
-            for line in read(stream, "stdin" if name == "-" else name, "stdin" if name == "-" else Path(name).name):
+                where, session = name, file_session(Path(name))
+            for line in read(stream, where, session):
                 if line.error is not None:
                     tally.turns += 1
                     tally.refuse(line, line.error)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from edge.cli.times import instant
@@ -25,6 +28,17 @@ class Line:
     bytes: int
     turn: Any = None
     error: InvalidArgument | None = None
+
+
+def file_session(path: Path) -> str:
+    """The session of a file's turns that name none: the same when the file is read again, also when it has grown.
+
+    Another for another file of that name, or when other words begin it (a log that was rotated): turns whose numbers
+    merely happen to agree must never take each other's place.
+    """
+    with path.open("rb") as file:
+        first = file.readline(LINE_BYTES)
+    return f"{path.name}-{hashlib.sha256(os.fsencode(path.resolve()) + first).hexdigest()[:12]}"
 
 
 def read(stream: BinaryIO, name: str, session: str) -> Iterator[Line]:

@@ -41,5 +41,6 @@ def command(scope: str | None, json_: bool, address: str | None, data: Path | No
     if json_:
         click.echo(as_json({"memories": memories, "vectors": vectors, "seconds": round(took, 3)}))
     else:
-        click.echo(f"rebuilt: {memories:,} memories, {vectors:,} vectors, in {took:.1f} s")
+        follow = "" if vectors >= memories else "; the other vectors are being made, see `edge status`"
+        click.echo(f"rebuilt: {memories:,} memories, {vectors:,} vectors, in {took:.1f} s{follow}")
     return 0

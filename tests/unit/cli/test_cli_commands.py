@@ -211,7 +211,8 @@ def test_ingest_counts_by_state_and_may_be_run_again(edge: Any, scripted: Script
     done = edge("ingest", file, "--json")
     assert json.loads(done.out)["states"] == {"duplicate": 150}
     stored = next(iter(scripted.log.values()))
-    assert (stored.source, stored.session, stored.seq, stored.role) == ("cli", "talk.jsonl", 1, "user")
+    assert (stored.source, stored.seq, stored.role) == ("cli", 1, "user")
+    assert stored.session.startswith("talk.jsonl-")
     assert not stored.HasField("occurred_at")
 
 
@@ -280,10 +281,13 @@ def test_a_line_without_end_is_passed_over(edge: Any, scripted: ScriptedBox, tmp
     assert [turn.text for turn in scripted.log.values()] == ["short"]
 
 
-def test_ingest_reads_stdin_for_a_dash(edge: Any, scripted: ScriptedBox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"text": "piped"}\n')))
-    assert edge("ingest", "-").status == 0
-    assert [turn.session for turn in scripted.log.values()] == ["stdin"]
+def test_each_stdin_is_a_session_of_its_own(edge: Any, scripted: ScriptedBox, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(2):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"text": "piped"}\n')))
+        assert edge("ingest", "-").status == 0
+    sessions = {turn.session for turn in scripted.log.values()}
+    assert len(sessions) == 2
+    assert all(session.startswith("stdin-") for session in sessions)
 
 
 def test_a_file_that_is_not_there_is_wrong_usage_before_anything_is_sent(

@@ -1,0 +1,65 @@
+"""Configuration: read whole or refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from edge.config import Config, data_directory, load, models_directory
+from edge.errors import InvalidArgument
+
+
+def loaded(folder: Path, text: str) -> Config:
+    path = folder / "config.toml"
+    path.write_text(text, "utf-8")
+    return load(path)
+
+
+def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
+    assert load(None) == load(tmp_path / "none.toml") == Config()
+
+
+def test_a_file_changes_only_what_it_names(tmp_path: Path) -> None:
+    config = loaded(tmp_path, '[limits]\ntop_k = 7\n[recall]\nlanguage = "en"\ntriggers = ["想一想"]\n')
+    assert (config.limits.top_k, config.recall.language, config.recall.triggers) == (7, "en", ("想一想",))
+    assert config.embedding == Config().embedding
+    assert config.limits.text_bytes == Config().limits.text_bytes
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ("[limits]\ntop_k = 0\n", "limits.top_k"),
+        ("[limits]\ntop_k = true\n", "limits.top_k"),
+        ("[limits]\ntop_k = 1.5\n", "limits.top_k"),
+        ("[limits]\ntop_q = 5\n", "limits.top_q"),
+        ("[storage]\nsegment_bytes = 0\n", "storage.segment_bytes"),
+        ("[storage]\nsnapshot_interval = -1\n", "storage.snapshot_interval"),
+        ("[embedding]\nworkers = 9999\n", "embedding.workers"),
+        ('[embedding]\ndevice = "tpu"\n', "embedding.device"),
+        ('[recall]\nlanguage = "fr"\n', "recall.language"),
+        ("[recall]\nlanguage = 3\n", "recall.language"),
+        ('[recall]\ntriggers = "x"\n', "recall.triggers"),
+        ('[recall]\ntriggers = [""]\n', "recall.triggers"),
+        ("limits = 3\n", "limits"),
+        ("nonsense = 1\n", "nonsense"),
+        ("[limits\n", "config"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_by_name(tmp_path: Path, text: str, field: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        loaded(tmp_path, text)
+    assert caught.value.field == field
+
+
+def test_zero_workers_mean_one_a_core(tmp_path: Path) -> None:
+    assert loaded(tmp_path, "[embedding]\nworkers = 0\n").embedding.workers == 0
+
+
+def test_the_directories_follow_the_environment_then_systemd_then_the_user() -> None:
+    assert data_directory({"EDGE_DATA": "/a", "STATE_DIRECTORY": "/b"}) == Path("/a")
+    assert data_directory({"STATE_DIRECTORY": "/b:/c"}) == Path("/b")
+    assert data_directory({}).name == "edge-memory"
+    assert models_directory({"EDGE_MODELS": "/m"}) == Path("/m")
+    assert models_directory({"STATE_DIRECTORY": "/b"}) == Path("/b/models")
