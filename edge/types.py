@@ -151,7 +151,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """The share of each line of evidence in a score, each 0 to 1."""
+    """What each line of evidence says, each 0 to 1; recall.fuse makes a score of them."""
 
     semantic: float = 0.0
     lexical: float = 0.0

@@ -15,7 +15,7 @@ DEPTHS = ("auto", "auto", "shallow", "deep")
 
 @click.command("recall")
 @click.argument("query")
-@click.option("--deep", "depth", flag_value="deep", help="Search thoroughly.")
+@click.option("--deep", "depth", flag_value="deep", help="Look further (in this version along the same lines).")
 @click.option("--shallow", "depth", flag_value="shallow", help="Search quickly.")
 @click.option("--top-k", type=int, metavar="N", help="How many, 1 to 200 (default: 5).")
 @options.spaces

@@ -35,6 +35,7 @@ DEEPER = 4
 _RESERVE_SHARE = 0.2
 _RESERVE = 0.05
 
+DEEP_IS_WIDER = "deep looks further along the same lines in this version; time, relations and neighbours come later"
 WORDS_ONLY = "This answer went by words only: {}."
 
 
@@ -121,6 +122,8 @@ class ShallowRecall:
         if question.level != Level.DETAIL:
             hits = [_shown(hit, question.level, terms) for hit in hits]
         depth = Depth.DEEP if deep else Depth.SHALLOW
+        if deep:
+            notes += (DEEP_IS_WIDER,)
         return Answer(tuple(hits), depth, trigger, context, watch.timing(), notes)
 
     def _submit(self, query: str, deadline: float | None) -> Future[Vector] | EdgeError:

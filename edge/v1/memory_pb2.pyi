@@ -240,7 +240,7 @@ Global___RecallRequest: _TypeAlias = RecallRequest  # noqa: Y015
 
 @_typing.final
 class Signals(_message.Message):
-    """The share of each line of evidence in a score, each 0 to 1."""
+    """What each line of evidence says, each 0 to 1. How they make the score is documented with the recall."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -177,3 +177,14 @@ def test_no_mixture_of_the_markers_characters_makes_a_marker(parts: list[str]) -
     for each in WORDINGS.values():
         assert plain(each.start) not in plain(line)
         assert plain(each.end) not in plain(line)
+
+
+def test_a_rare_word_that_one_memory_has_comes_before_what_is_near_to_nothing() -> None:
+    noise = Candidate("public", 1, 0.43, 0.0)
+    named = Candidate("public", 2, 0.32, 7.0)
+    assert [one.candidate for one in score([noise, named])] == [named, noise]
+
+
+def test_what_is_near_to_nothing_has_a_low_score() -> None:
+    nearest, *_ = score([Candidate("public", row, 0.3 - row / 100, 0.0) for row in range(3)])
+    assert nearest.score < 0.2
