@@ -77,6 +77,8 @@ def edge(ctx: click.Context) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; the exit status: 0 done, 1 failed, 2 wrong usage, 3 no box, 4 not allowed, 5 not found."""
+    # gRPC's own lines on stderr say in C++ what ours say in a sentence. Read when it is imported, so not later.
+    os.environ.setdefault("GRPC_VERBOSITY", "DEBUG" if os.environ.get("EDGE_DEBUG") == "1" else "NONE")
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character gets its escape, not a traceback.
         if hasattr(stream, "reconfigure"):

@@ -45,8 +45,10 @@ def command(files: tuple[str, ...], wait: str, json_: bool, address: str | None,
     """
     # All of them, before the first is sent.
     for name in files:
-        if name != "-" and not Path(name).is_file():
+        if name != "-" and not Path(name).exists():
             raise click.BadParameter(f"there is no file {name}", param_hint="FILE")
+        if Path(name).is_dir():
+            raise click.BadParameter(f"{name} is a folder; name the files in it", param_hint="FILE")
     total = sum(Path(name).stat().st_size for name in files if name != "-") if "-" not in files else None
     tally = Tally()
     started = time.monotonic()

@@ -15,19 +15,20 @@ DEPTHS = ("auto", "auto", "shallow", "deep")
 
 @click.command("recall")
 @click.argument("query")
-@click.option("--deep", "depth", flag_value="deep", help="Look further (in this version along the same lines).")
-@click.option("--shallow", "depth", flag_value="shallow", help="Search quickly.")
+@click.option("--deep", is_flag=True, help="Look further (in this version along the same lines).")
+@click.option("--shallow", is_flag=True, help="Search quickly.")
 @click.option("--top-k", type=int, metavar="N", help="How many, 1 to 200 (default: 5).")
 @options.spaces
 @options.selecting
 @options.level
 @click.option("--context", is_flag=True, help="Print the block for a model's context instead.")
-@click.option("--explain", is_flag=True, help="Show what each score is made of.")
+@click.option("--explain", is_flag=True, help="Show the signals of each answer.")
 @options.as_json_too
 @options.to_box
 def command(
     query: str,
-    depth: str | None,
+    deep: bool,
+    shallow: bool,
     top_k: int | None,
     spaces: tuple[str, ...],
     since: str | None,
@@ -44,12 +45,15 @@ def command(
 
     Without --deep or --shallow the box decides: a query that says “remember when” or 回忆一下 is searched deep.
     """
+    if deep and shallow:
+        raise click.UsageError("--deep and --shallow exclude each other; give one")
+    depth = "deep" if deep else "shallow" if shallow else "auto"
     which = options.selection(since, until, tags)
     with options.connect(address, data) as box:
         started = time.perf_counter()
         answer = box.recall(
             query,
-            depth=depth or "auto",
+            depth=depth,
             top_k=top_k,
             spaces=spaces,
             level=level,

@@ -29,6 +29,8 @@ _OPTIONS: tuple[tuple[str, int | str], ...] = (
     ("grpc.min_reconnect_backoff_ms", 1_000),
     ("grpc.max_reconnect_backoff_ms", 2_000),
     ("grpc.enable_retries", 0),
+    # What another client of this process met at the address, and when, is none of this one's business.
+    ("grpc.use_local_subchannel_pool", 1),
     # The box is on this machine or in this house: a proxy from the environment has no part in it.
     ("grpc.enable_http_proxy", 0),
 )

@@ -1,8 +1,9 @@
-"""The same client for code without an event loop: one background thread runs one."""
+"""The same client for code without an event loop: one background thread runs one, for all clients of the process."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping
@@ -19,6 +20,20 @@ from edge.v1.memory_pb2 import ForgetReceipt, RecallResponse
 from edge.v1.types_pb2 import Memory, Turn
 
 _T = TypeVar("_T")
+
+
+_starting = threading.Lock()
+_loops: dict[int, asyncio.AbstractEventLoop] = {}
+
+
+def _shared_loop() -> asyncio.AbstractEventLoop:
+    """The loop of this process, running as long as it does: grpc.aio polls once a process, and minds loops that end."""
+    with _starting:
+        loop = _loops.get(os.getpid())
+        if loop is None:
+            loop = _loops[os.getpid()] = _new_loop()
+            threading.Thread(target=loop.run_forever, name="edge-client", daemon=True).start()
+        return loop
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
@@ -46,9 +61,7 @@ class Client:
         patience: float = 30.0,
     ) -> None:
         self._client = AsyncClient(address, token, data=data, timeout=timeout, patience=patience)
-        self._loop = _new_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="edge-client", daemon=True)
-        self._thread.start()
+        self._loop = _shared_loop()
         self._closed = False
 
     @classmethod
@@ -77,17 +90,13 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Ends everything that is open, and the thread. Closing twice is fine."""
+        """Ends everything that this client has open. Closing twice is fine."""
         if self._closed:
             return
         try:
             self._run(self._client.close())
-            self._run(self._loop.shutdown_asyncgens())
         finally:
             self._closed = True
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
 
     def recall(self, query: str, **options: Any) -> RecallResponse:
         """See AsyncClient.recall."""
