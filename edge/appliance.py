@@ -192,6 +192,7 @@ async def _serve(box: Core, addresses: list[str], no_auth: bool) -> int:
         [
             Job("access counts", 30.0, box.spaces.flush_accesses),
             Job("access checkpoint", 3600.0, box.spaces.checkpoint_accesses),
+            Job("unfinished forgets", 60.0, box.spaces.finish_forgets),
         ],
         box.clock,
     )

@@ -70,6 +70,7 @@ class _Queue:
     ready_since: float = 0.0
     waiters: dict[int, list[_Waiter]] = field(default_factory=dict)
     retry_at: float = 0.0
+    failing: bool = False
 
 
 class Backlog:
@@ -156,20 +157,28 @@ class Backlog:
                 else:
                     self._feed(queue)
             except Exception as error:  # noqa: BLE001  # the thread outlives any failure of one space; it is tried again
-                logger.warning("space %s: embedding paused after %s", queue.shelf.name, type(error).__name__)
-                self._retry(queue, [rowid for rowid, _ in ready])
+                if not queue.failing:
+                    logger.warning("space %s: embedding paused after %s", queue.shelf.name, type(error).__name__)
+                with self._lock:
+                    queue.failing = True
+                    if not self._closing:
+                        # A full disk is no reason to make them once more.
+                        queue.ready[:0] = ready
+                self._retry(queue, [])
+            else:
+                queue.failing = False
 
     def _next(self) -> tuple[_Queue, list[tuple[int, Vector]]] | None:
         """What to do now: a space with vectors to flush, or one to feed from. Called with the lock."""
         now = self._monotonic()
         for queue in self._queues.values():
             due = len(queue.ready) >= _FLUSH_SIZE or not queue.in_flight or now - queue.ready_since >= _FLUSH_AGE
-            if queue.ready and (due or self._closing):
+            if queue.ready and (self._closing or (due and now >= queue.retry_at)):
                 ready, queue.ready = queue.ready, []
                 return queue, ready
         if self._closing or now < self._paused_until:
             return None
-        if sum(len(queue.in_flight) for queue in self._queues.values()) > _IN_FLIGHT - _READ:
+        if sum(len(queue.in_flight) + len(queue.ready) for queue in self._queues.values()) > _IN_FLIGHT - _READ:
             return None
         # The space with the least under way goes first, so that a large import does not starve the others.
         hungry = [queue for queue in self._queues.values() if queue.more and now >= queue.retry_at]
@@ -177,7 +186,8 @@ class Backlog:
 
     def _patience(self) -> float | None:
         now = self._monotonic()
-        moments = [queue.ready_since + _FLUSH_AGE for queue in self._queues.values() if queue.ready]
+        ready = [queue for queue in self._queues.values() if queue.ready]
+        moments = [max(queue.ready_since + _FLUSH_AGE, queue.retry_at) for queue in ready]
         moments += [queue.retry_at for queue in self._queues.values() if queue.more and queue.retry_at > now]
         if self._paused_until > now:
             moments.append(self._paused_until)

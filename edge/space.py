@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import logging
 import shutil
 import tempfile
@@ -15,7 +17,7 @@ import numpy as np
 
 from edge.backlog import Backlog
 from edge.config import Storage
-from edge.errors import DataLoss, EdgeError, Unavailable
+from edge.errors import DataLoss, DiskFull, EdgeError, ReadOnly, Unavailable
 from edge.futures import promise
 from edge.index.live import LiveIndex, Tuning
 from edge.ingest import Draft, Ingest
@@ -35,6 +37,7 @@ logger = logging.getLogger(__name__)
 _REPLAY = 256
 # Seconds that a call may wait for the tables to follow the log.
 _CATCH_UP = 5.0
+_LOOK = 0.1
 _DATABASE = "memory.sqlite"
 
 
@@ -60,7 +63,8 @@ class Space:
     """The ledger of one directory, its index, and its place in the backlog.
 
     Implements ingest.Ledger, backlog.Shelf and recall's SpaceView. Opening replays what the views lack and finishes
-    forgets that a crash interrupted. On a read-only disk, views that are behind the log are made anew elsewhere.
+    forgets that a crash interrupted, as far as a full disk lets it; the rest follows. On a read-only disk, views that
+    are behind the log are made anew elsewhere.
     """
 
     def __init__(
@@ -84,6 +88,8 @@ class Space:
         self._read_only = read_only
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
         self._latest: Future[Applied] | None = None
+        # Why the last vectors could not be stored; the backlog tries again until they are.
+        self._unkept: EdgeError | None = None
         self._accesses: dict[int, tuple[int, Micros]] = {}
         self._accesses_lock = threading.Lock()
         self._checkpointed: Micros = clock.now()
@@ -94,25 +100,49 @@ class Space:
             on_durable=self._durable,
             read_only=read_only,
         )
-        self._database, views = self._view()
-        self._memories = Memories(self._database, lexicon, key)
-        self.queries = Queries(self._database)
-        self._replay()
-        self.index = LiveIndex.open(
-            views / "index",
-            self._model,
-            info.dimension,
-            self.queries,
-            identity=self.queries.generation(),
-            read_only=read_only and self._scratch is None,
-            tuning=Tuning(snapshot_interval=storage.snapshot_interval),
-        )
-        if not read_only:
-            erase.resume(self._log, self._database, self._memories, self.queries, drop_indexed=self._drop_indexed)
+        with contextlib.ExitStack() as undo:
+            undo.callback(self._log.close)
+            try:
+                self._open_views(storage, lexicon, info, key)
+            except DataLoss as error:
+                # Damage in the middle of a database shows when it is read, not when it is opened.
+                if read_only:
+                    raise
+                logger.warning("space %s: %s; it is made anew from the log", name, error.message)
+                self.discard_views()
+                self._open_views(storage, lexicon, info, key)
+            undo.pop_all()
         self.ingest = Ingest(self, cut)
         backlog.attach(self)
 
     # Opening and closing.
+
+    def _open_views(self, storage: Storage, lexicon: Lexicon, info: ModelInfo, key: bytes) -> None:
+        """The database and the index, brought up to the log; what fails lets go of what it had opened."""
+        with contextlib.ExitStack() as undo:
+            self._database, views = self._view()
+            undo.callback(self._database.close)
+            self._memories = Memories(self._database, lexicon, key)
+            undo.callback(self._memories.close)
+            self.queries = Queries(self._database)
+            behind = self._replay()
+            self.index = LiveIndex.open(
+                views / "index",
+                self._model,
+                info.dimension,
+                self.queries,
+                identity=self.queries.generation(),
+                read_only=self._read_only and self._scratch is None,
+                tuning=Tuning(snapshot_interval=storage.snapshot_interval),
+            )
+            for applied in behind:
+                self._follow(applied)
+            self._behind = behind[-1] if behind else None
+            try:
+                self.finish_forgets()
+            except (DiskFull, ReadOnly, Unavailable) as error:
+                logger.warning("space %s: a forget is not finished: %s", self.name, error.message)
+            undo.pop_all()
 
     def _view(self) -> tuple[Database, Path]:
         """The database, made anew when it is damaged, another's, or ahead of the log; and the views' directory."""
@@ -150,22 +180,27 @@ class Space:
         shutil.rmtree(self.directory / "index", ignore_errors=True)
         Database.discard(self.directory / _DATABASE)
 
-    def _replay(self) -> None:
-        if self._memories.applied >= self._log.last_n:
-            return
-        events: list[Event] = []
-        for event in self._log.replay(self._memories.applied):
-            events.append(event)
-            if len(events) == _REPLAY:
-                self._memories.apply(events).result()
-                events = []
-        self._memories.apply(events).result()
+    def _replay(self) -> list[Future[Applied]]:
+        """Applies what the views lack. What a full disk keeps from them follows by itself, and is given back."""
+        behind = []
+        events = self._log.replay(self._memories.applied)
+        while chunk := list(itertools.islice(events, _REPLAY)):
+            applied = self._memories.apply(chunk)
+            while not self._memories.stalled and applied not in wait([applied], timeout=_LOOK).done:
+                pass
+            if applied.done():
+                applied.result()
+            else:
+                behind.append(applied)
+        return behind
 
     def close(self) -> None:
         """Applies what the log has, saves the index, and lets go of the files."""
         self._backlog.detach(self.name)
-        if not self._read_only:
+        try:
             self.flush_accesses()
+        except EdgeError as error:
+            logger.warning("space %s: the last recalls are not counted: %s", self.name, error.message)
         self._log.close()
         self._memories.close()
         self.index.close()
@@ -179,6 +214,12 @@ class Space:
         answer = promise()
 
         def plan(numbers: Allocator) -> tuple[list[Event], None]:
+            # The log may have room where the tables have none; but a turn that nothing can find is no use, and what
+            # the tables do not know cannot be told from a repeat.
+            if stalled := self._stalled():
+                raise stalled
+            if self._behind is not None and not self._behind.done():
+                raise Unavailable(f"space {self.name} is still being read from its log; try again", retry_after=1.0)
             return [
                 TurnSaid(numbers.next(), numbers.at, draft.turn, draft.fingerprint, draft.pieces) for draft in decide()
             ], None
@@ -196,8 +237,11 @@ class Space:
         return answer
 
     def _durable(self, events: list[Event]) -> None:
-        self._latest = self._memories.apply(events)
-        self._latest.add_done_callback(self._applied)
+        self._follow(self._memories.apply(events))
+
+    def _follow(self, applied: Future[Applied]) -> None:
+        self._latest = applied
+        applied.add_done_callback(self._applied)
 
     def _applied(self, done: Future[Applied]) -> None:
         if done.exception() is None:
@@ -223,6 +267,10 @@ class Space:
 
         self._latest.add_done_callback(told)
         return rows
+
+    def _stalled(self) -> EdgeError | None:
+        """What keeps the views from following the log just now, such as a full disk; it passes by itself."""
+        return self._memories.stalled or self._unkept
 
     def _catch_up(self) -> bool:
         """Waits until the tables have what the log has by now; whether there was anything to wait for.
@@ -280,7 +328,9 @@ class Space:
         kept = self._memories.put_vectors(self._model, rowids, vectors)
 
         def settle(done: Future[RowIds]) -> None:
-            living = done.result() if done.exception() is None else np.zeros(0, np.int64)
+            error = done.exception()
+            self._unkept = error if isinstance(error, EdgeError) else None
+            living = done.result() if error is None else np.zeros(0, np.int64)
             gone = np.setdiff1d(rowids, living)
             if len(gone):
                 self.index.remove(gone)
@@ -353,6 +403,11 @@ class Space:
             drop_indexed=self._drop_indexed,
         )
 
+    def finish_forgets(self) -> None:
+        """What a crash or a full disk kept a forget from doing. Raises as `forget` does."""
+        if not self._read_only:
+            erase.resume(self._log, self._database, self._memories, self.queries, drop_indexed=self._drop_indexed)
+
     def _drop_indexed(self, rowids: Sequence[int]) -> int:
         self.index.remove(np.array(rowids, np.int64))
         self._backlog.gone(self.name, rowids)
@@ -386,6 +441,8 @@ class Space:
         damaged = self._log.stats().damaged_lines
         if damaged:
             found.append(f"{damaged} lines of the log are damaged; `edge verify` names them, a backup has them whole")
+        if stalled := self._stalled():
+            found.append(f"new turns are refused: {stalled.message}")
         index = self.index.stats()
         if index.snapshot_error:
             found.append(f"the index could not be saved ({index.snapshot_error}); free disk space")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
+import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +22,8 @@ from edge.space import Space, SpaceFacts
 from edge.types import ModelInfo, Piece, check_space
 
 KEY_BYTES = 32
+# Bytes of free space below which the owner is told.
+_LITTLE = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +124,19 @@ class Spaces:
         for space in self.all():
             space.checkpoint_accesses()
 
+    def finish_forgets(self) -> None:
+        for space in self.all():
+            space.finish_forgets()
+
     def facts(self) -> list[SpaceFacts]:
         return [space.facts() for space in self.all()]
 
     def warnings(self) -> list[str]:
         found = [f"nothing is written: {self.read_only}"] if self.read_only else []
+        with contextlib.suppress(OSError):
+            free = shutil.disk_usage(self._root).free
+            if free < _LITTLE and not self.read_only:
+                found.append(f"{free >> 20} MiB left at {self._root}; free some space before writes are refused")
         for space in self.all():
             found += [f"space {space.name}: {warning}" for warning in space.warnings()]
         return found

@@ -61,7 +61,7 @@ class Queries:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._frequent: dict[str, int] = {}
+        self._counts: dict[str, tuple[int, float]] = {}
 
     def generation(self) -> str:
         """Changes when the tables were made anew: rowids of another generation mean nothing here."""
@@ -124,7 +124,7 @@ class Queries:
     def search(self, terms: Sequence[str], limit: int, filter: Filter) -> list[WordHit]:
         """By words, best first; see edge.ledger.search."""
         with self._database.reader() as connection:
-            return search(connection, self._frequent, clean(terms), limit, filter)
+            return search(connection, self._counts, clean(terms), limit, filter)
 
     def select(self, filter: Filter, limit: int) -> RowIds | None:
         """The living memories of a filter, ascending; None when there are more than `limit`."""

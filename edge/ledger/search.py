@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from edge.types import Filter
 POSTINGS = 600
 _TERMS = 200
 _CACHE = 50_000
+# Seconds for which a term's count may be taken as known; it only says which terms are the rarer ones.
+_FRESH = 600.0
 # The keyword index holds the living only. Without a filter this look into a small index is all that is asked of a
 # hit: reading its row would cost as much as scoring it.
 _UNARCHIVED = (
@@ -27,7 +30,11 @@ _COUNT = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)
 
 
 def search(
-    connection: sqlite3.Connection, frequent: dict[str, int], terms: Sequence[str], limit: int, filter: Filter
+    connection: sqlite3.Connection,
+    known: dict[str, tuple[int, float]],
+    terms: Sequence[str],
+    limit: int,
+    filter: Filter,
 ) -> list[WordHit]:
     """Living memories of the filter that hold any of the terms, best first.
 
@@ -35,19 +42,20 @@ def search(
     weight is least) and cost most. Where even the rarest is in more memories than that, the newest of them are given,
     with scores that fall with age: among so many holders of one common term BM25 says next to nothing.
 
-    `frequent` remembers the terms found to pass the bound, since counting them costs the most.
+    `known` remembers the counts of terms, and when they were taken: counting costs as much as the search.
     """
     if limit <= 0:
         return []
     counted = []
+    now = time.monotonic()
     for term in dict.fromkeys(terms[:_TERMS]):
-        count = frequent.get(term)
-        if count is None:
+        count, counted_at = known.get(term, (0, 0.0))
+        # A term that was nowhere is looked for each time: it costs little, and may be somewhere by now.
+        if not count or now - counted_at > _FRESH:
             count = connection.execute(_COUNT, (literal(term), POSTINGS + 1)).fetchone()[0]
-            if count > POSTINGS:
-                if len(frequent) >= _CACHE:
-                    frequent.clear()
-                frequent[term] = count
+            if len(known) >= _CACHE:
+                known.clear()
+            known[term] = count, now
         if count:
             # Of two that pass the bound, the longer is likely the rarer.
             counted.append((count, -len(term), term))

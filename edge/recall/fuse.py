@@ -2,7 +2,7 @@
 
 score = (0.7 * nearness + 0.3 * words) * weight factor, where
   nearness = (cosine - 0.25) / (top - 0.25), cut to 0..1, where top is the best cosine, 0.55 at the least;
-  words    = BM25 / best BM25;
+  words    = BM25 / best BM25, which stands for the nearness too of what has no vector yet;
   weight factor = 1 + 0.1 * (weight - 1) / 9: a memory of weight 10 gains a tenth, one of ordinary weight 1 nothing.
 So a score is 0 to 1.1, and low where nothing is near.
 Recency and frequency are reported, and do not count yet.
@@ -60,11 +60,9 @@ def score(candidates: Sequence[Candidate]) -> list[Scored]:
     best_words = max((c.words for c in candidates), default=0.0)
     scored = []
     for candidate in candidates:
-        cosine = candidate.cosine
-        nearness = 0.0
-        if cosine is not None:
-            nearness = max(0.0, (cosine - FLOOR) / span)
         lexical = candidate.words / best_words if best_words > 0 else 0.0
+        # What has no vector yet is judged by its words alone, or it could not be found until it has.
+        nearness = lexical if candidate.cosine is None else max(0.0, (candidate.cosine - FLOOR) / span)
         scored.append(Scored(candidate, NEARNESS_SHARE * nearness + WORDS_SHARE * lexical, lexical))
     scored.sort(key=lambda s: (-s.score, s.candidate.space, -s.candidate.rowid))
     return scored

@@ -278,19 +278,19 @@ def test_a_space_that_cannot_be_read_is_tried_again_and_holds_up_no_other(
     assert broken.vectors == {1: 1.0}
 
 
-def test_vectors_that_could_not_be_kept_are_made_again(backlog: Backlog, model: Model, clock: Clock) -> None:
+def test_vectors_that_could_not_be_kept_are_tried_again_later_and_not_made_twice(backlog: Backlog, model: Model, clock: Clock) -> None:
     shelf = Shelf("a", rows(1))
     shelf.fail_keeps = [OSError("disk full")]
     backlog.attach(shelf)
     done = backlog.wait("a", [1])
     model.wait_until_asked(1)
     model.answer("t1")
-    while not model.open:
+    while not done.done():
         clock.now += 2
         backlog.wake("a")
-    model.answer("t1")
     done.result(SECONDS)
     assert shelf.vectors == {1: 1.0}
+    assert model.asked == ["t1"]
 
 
 def test_nobody_waits_for_what_is_gone(backlog: Backlog, model: Model) -> None:
