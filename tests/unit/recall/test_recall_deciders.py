@@ -60,7 +60,7 @@ def candidate(rowid: int, cosine: float | None, words: float) -> Candidate:
 def test_scores_follow_the_written_rule() -> None:
     scored = score([candidate(1, 0.75, 0.0), candidate(2, 0.5, 4.0), candidate(3, 0.1, 2.0), candidate(4, None, 4.0)])
     assert {s.candidate.rowid: round(s.score, 6) for s in scored} == {1: 0.7, 2: 0.65, 3: 0.15, 4: 1.0}
-    assert [s.candidate.rowid for s in scored] == [1, 2, 4, 3]
+    assert [s.candidate.rowid for s in scored] == [4, 1, 2, 3]
     assert weigh(0.9, 1.0) == 0.9
     assert weigh(0.9, 10.0) == pytest.approx(0.99)
 
