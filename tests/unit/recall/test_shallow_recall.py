@@ -10,7 +10,7 @@ from edge.config import Recalling
 from edge.errors import DeadlineExceeded, Exhausted, Unavailable, VectorRefused
 from edge.lexicon.words import CharacterLexicon
 from edge.recall.near import near
-from edge.recall.shallow import ShallowRecall
+from edge.recall.shallow import CANDIDATES, ShallowRecall
 from edge.types import Answer, Depth, Filter, Lane, Level, MemoryState, Question
 
 EAST = unit(1)
@@ -129,7 +129,7 @@ def test_a_trigger_makes_it_deep_and_is_not_searched_for(room: Room) -> None:
     assert (answer.depth, answer.trigger) == (Depth.DEEP, "还记得吗")
     assert model.asked == [("我家的猫", Lane.RECALL, None)]
     assert "记" not in room.looked_for
-    assert room.searched == [200]
+    assert room.searched == [4 * CANDIDATES]
 
 
 def test_a_shallow_recall_takes_a_trigger_for_words(room: Room) -> None:
@@ -159,7 +159,7 @@ def test_a_filter_that_lets_much_through_uses_the_index() -> None:
         room.keep("路人", unit(1, n / 500), source="a" if n % 2 else "b")
     answer = ask(Model(EAST), {"public": room}, filter=Filter(sources=("a",)))
     assert [hit.memory.rowid for hit in answer.hits] == [2, 4, 6, 8, 10]
-    assert room.searched == [400]
+    assert room.searched == [8 * CANDIDATES]
 
 
 def test_a_filter_of_too_many_to_list_looks_further_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,7 +198,7 @@ def test_few_rows_are_read() -> None:
 
 def test_a_heavy_memory_comes_up_from_below_the_cut() -> None:
     room = Room()
-    for n in range(40):
+    for n in range(CANDIDATES - 10):
         room.keep("路人", unit(1, 0.3 + n / 1000))
     heavy = room.keep("要事", unit(1, 0.4), weight=10.0)
     assert ask(Model(EAST), {"public": room}, top_k=1).hits[0].memory == heavy
