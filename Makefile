@@ -6,7 +6,7 @@
 # More arguments for the command of a target.
 ARGS =
 BIN = .venv/bin
-SOURCES = edge tests benchmarks scripts
+SOURCES = edge tests scripts
 
 help:
 	@echo 'make demo         set up, then store and recall a conversation of 84 days'
@@ -59,4 +59,4 @@ bench: setup
 
 clean:
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find edge tests benchmarks scripts -name __pycache__ -exec rm -rf {} +
+	find edge tests scripts -name __pycache__ -exec rm -rf {} +

@@ -120,7 +120,7 @@ def serve(data: Path, listen: Sequence[str], lan: bool, no_auth: bool, config: C
     addresses = _addresses(data, listen, no_auth)
     _allow_files()
     # Short turns at the interpreter, so that a recall does not wait 5 ms for a thread that segments or parses.
-    sys.setswitchinterval(0.001)
+    sys.setswitchinterval(0.0002)
     with core(data, config) as box:
         return uvloop.run(_serve(box, addresses, no_auth))
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import logging
-import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from edge import views
 from edge.backlog import Backlog
 from edge.config import Storage
 from edge.errors import DataLoss, DiskFull, EdgeError, ReadOnly, Unavailable
@@ -22,41 +21,22 @@ from edge.futures import promise
 from edge.index.live import LiveIndex, Tuning
 from edge.ingest import Draft, Ingest
 from edge.ledger import erase
-from edge.ledger.database import Database
+from edge.ledger.disk import left
 from edge.ledger.events import Accesses, Event, TurnSaid
 from edge.ledger.log import Allocator, Log
 from edge.ledger.memories import Applied, Memories
-from edge.ledger.migrations import MIGRATIONS
 from edge.ledger.queries import Queries
 from edge.ledger.rows import stored
 from edge.ports import Clock, Lexicon
 from edge.types import Filter, Matrix, Memory, Micros, ModelInfo, Piece, Receipt, RowIds
+from edge.views import SpaceFacts
 
 logger = logging.getLogger(__name__)
 
-_REPLAY = 256
 # Seconds that a call may wait for the tables to follow the log.
 _CATCH_UP = 5.0
-_LOOK = 0.1
-_DATABASE = "memory.sqlite"
-
-
-@dataclass(frozen=True, slots=True)
-class SpaceFacts:
-    """How a space is, in numbers."""
-
-    name: str
-    turns: int
-    memories: int
-    vectors: int
-    pending: int
-    log_bytes: int
-    log_segments: int
-    index_size: int
-    index_overlay: int
-    index_deleted: int
-    rebuilding: bool
-    damaged_lines: int
+# Bytes of the disk that turns leave alone, so that the views can follow and there is room to forget.
+_RESERVE = 2 << 20
 
 
 class Space:
@@ -109,7 +89,7 @@ class Space:
                 if read_only:
                     raise
                 logger.warning("space %s: %s; it is made anew from the log", name, error.message)
-                self.discard_views()
+                views.discard(directory)
                 self._open_views(storage, lexicon, info, key)
             undo.pop_all()
         self.ingest = Ingest(self, cut)
@@ -120,14 +100,16 @@ class Space:
     def _open_views(self, storage: Storage, lexicon: Lexicon, info: ModelInfo, key: bytes) -> None:
         """The database and the index, brought up to the log; what fails lets go of what it had opened."""
         with contextlib.ExitStack() as undo:
-            self._database, views = self._view()
+            self._database, self._scratch = views.open_database(
+                self.name, self.directory, self._log.last_n, self._read_only
+            )
             undo.callback(self._database.close)
             self._memories = Memories(self._database, lexicon, key)
             undo.callback(self._memories.close)
             self.queries = Queries(self._database)
-            behind = self._replay()
+            behind = views.replay(self._log, self._memories)
             self.index = LiveIndex.open(
-                views / "index",
+                (self.directory if self._scratch is None else Path(self._scratch.name)) / "index",
                 self._model,
                 info.dimension,
                 self.queries,
@@ -144,55 +126,9 @@ class Space:
                 logger.warning("space %s: a forget is not finished: %s", self.name, error.message)
             undo.pop_all()
 
-    def _view(self) -> tuple[Database, Path]:
-        """The database, made anew when it is damaged, another's, or ahead of the log; and the views' directory."""
-        path = self.directory / _DATABASE
-        try:
-            if self._read_only:
-                database = Database(path, MIGRATIONS, read_only=True)
-                if Queries(database).applied() == self._log.last_n:
-                    return database, self.directory
-                database.close()
-                return self._elsewhere()
-            database = Database(path, MIGRATIONS)
-            if Queries(database).applied() <= self._log.last_n:
-                return database, self.directory
-            database.close()
-            logger.warning("space %s: the database is ahead of the log; it is made anew from the log", self.name)
-        except DataLoss as error:
-            if self._read_only:
-                return self._elsewhere()
-            logger.warning("space %s: %s; it is made anew from the log", self.name, error.message)
-        except (EdgeError, OSError):
-            if self._read_only:
-                return self._elsewhere()
-            raise
-        self.discard_views()
-        return Database(path, MIGRATIONS), self.directory
-
-    def _elsewhere(self) -> tuple[Database, Path]:
-        self._scratch = tempfile.TemporaryDirectory(prefix="edge-memory-")
-        views = Path(self._scratch.name)
-        return Database(views / _DATABASE, MIGRATIONS), views
-
     def discard_views(self) -> None:
-        """Removes all that the log brings back. The index first: it must not outlive the rowids it speaks of."""
-        shutil.rmtree(self.directory / "index", ignore_errors=True)
-        Database.discard(self.directory / _DATABASE)
-
-    def _replay(self) -> list[Future[Applied]]:
-        """Applies what the views lack. What a full disk keeps from them follows by itself, and is given back."""
-        behind = []
-        events = self._log.replay(self._memories.applied)
-        while chunk := list(itertools.islice(events, _REPLAY)):
-            applied = self._memories.apply(chunk)
-            while not self._memories.stalled and applied not in wait([applied], timeout=_LOOK).done:
-                pass
-            if applied.done():
-                applied.result()
-            else:
-                behind.append(applied)
-        return behind
+        """Removes all that the log brings back; for a space that is closed."""
+        views.discard(self.directory)
 
     def close(self) -> None:
         """Applies what the log has, saves the index, and lets go of the files."""
@@ -214,12 +150,8 @@ class Space:
         answer = promise()
 
         def plan(numbers: Allocator) -> tuple[list[Event], None]:
-            # The log may have room where the tables have none; but a turn that nothing can find is no use, and what
-            # the tables do not know cannot be told from a repeat.
-            if stalled := self._stalled():
-                raise stalled
-            if self._behind is not None and not self._behind.done():
-                raise Unavailable(f"space {self.name} is still being read from its log; try again", retry_after=1.0)
+            if refusal := self._refusal():
+                raise refusal
             return [
                 TurnSaid(numbers.next(), numbers.at, draft.turn, draft.fingerprint, draft.pieces) for draft in decide()
             ], None
@@ -268,9 +200,22 @@ class Space:
         self._latest.add_done_callback(told)
         return rows
 
-    def _stalled(self) -> EdgeError | None:
-        """What keeps the views from following the log just now, such as a full disk; it passes by itself."""
-        return self._memories.stalled or self._unkept
+    def _refusal(self) -> EdgeError | None:
+        """Why no turn is taken just now; it passes by itself.
+
+        The log may have room where the views have none. But a turn that nothing can find is of no use, and one that
+        the tables do not know yet cannot be told from its repeat.
+        """
+        if stalled := self._memories.stalled or self._unkept:
+            return stalled
+        if self._behind is not None and not self._behind.done():
+            return Unavailable(f"space {self.name} is still being read from its log; try again", retry_after=1.0)
+        if not self._read_only and left(self.directory) < _RESERVE:
+            return DiskFull(
+                f"less than {_RESERVE >> 20} MiB left for {self.directory}; free some space, a restart is not needed",
+                retry_after=5.0,
+            )
+        return None
 
     def _catch_up(self) -> bool:
         """Waits until the tables have what the log has by now; whether there was anything to wait for.
@@ -441,8 +386,8 @@ class Space:
         damaged = self._log.stats().damaged_lines
         if damaged:
             found.append(f"{damaged} lines of the log are damaged; `edge verify` names them, a backup has them whole")
-        if stalled := self._stalled():
-            found.append(f"new turns are refused: {stalled.message}")
+        if refusal := self._refusal():
+            found.append(f"new turns are refused: {refusal.message}")
         index = self.index.stats()
         if index.snapshot_error:
             found.append(f"the index could not be saved ({index.snapshot_error}); free disk space")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
-import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,9 +15,11 @@ from edge.admission.chunk import chunk
 from edge.backlog import Backlog
 from edge.config import Config
 from edge.errors import EdgeError, Exhausted, ReadOnly, Unavailable
+from edge.ledger.disk import left
 from edge.ports import Clock, Lexicon
-from edge.space import Space, SpaceFacts
+from edge.space import Space
 from edge.types import ModelInfo, Piece, check_space
+from edge.views import SpaceFacts
 
 KEY_BYTES = 32
 # Bytes of free space below which the owner is told.
@@ -133,10 +133,9 @@ class Spaces:
 
     def warnings(self) -> list[str]:
         found = [f"nothing is written: {self.read_only}"] if self.read_only else []
-        with contextlib.suppress(OSError):
-            free = shutil.disk_usage(self._root).free
-            if free < _LITTLE and not self.read_only:
-                found.append(f"{free >> 20} MiB left at {self._root}; free some space before writes are refused")
+        free = left(self._root)
+        if free < _LITTLE and not self.read_only:
+            found.append(f"{free >> 20} MiB left at {self._root}; free some space before writes are refused")
         for space in self.all():
             found += [f"space {space.name}: {warning}" for warning in space.warnings()]
         return found

@@ -64,7 +64,7 @@ class Message:
 
     @property
     def stored(self) -> bool:
-        """Whether a turn of it is in the log, and perhaps cannot be found yet; a repeated one waits as a new one does."""
+        """Whether a turn of it is in the log, perhaps not to be found yet; a repeated one waits as a new one does."""
         waits = (IngestState.STORED, IngestState.DUPLICATE)
         return any(result is not None and result.state in waits for result in self.results)
 

@@ -43,6 +43,15 @@ def write_all(file: int, data: bytes) -> None:
         view = view[os.write(file, view) :]
 
 
+def left(directory: Path) -> int:
+    """Bytes that may still be written there; very many where the file system does not say."""
+    try:
+        found = os.statvfs(directory)
+    except OSError:
+        return sys.maxsize
+    return found.f_bavail * found.f_frsize if found.f_blocks else sys.maxsize
+
+
 def refusal(error: OSError, directory: Path) -> EdgeError:
     """The failure that a caller can act on."""
     if error.errno in _FULL:

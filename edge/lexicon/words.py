@@ -84,7 +84,8 @@ class WordLexicon:
                 if self._segmenter is None:
                     import rjieba  # here, so that importing the room costs nothing
 
-                    self._segmenter = rjieba.Jieba()
+                    # The one it makes at import in any case: a second holds another 26 MB.
+                    self._segmenter = rjieba
         return self._segmenter
 
 

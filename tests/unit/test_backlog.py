@@ -278,7 +278,9 @@ def test_a_space_that_cannot_be_read_is_tried_again_and_holds_up_no_other(
     assert broken.vectors == {1: 1.0}
 
 
-def test_vectors_that_could_not_be_kept_are_tried_again_later_and_not_made_twice(backlog: Backlog, model: Model, clock: Clock) -> None:
+def test_vectors_that_could_not_be_kept_are_tried_again_later_and_not_made_twice(
+    backlog: Backlog, model: Model, clock: Clock
+) -> None:
     shelf = Shelf("a", rows(1))
     shelf.fail_keeps = [OSError("disk full")]
     backlog.attach(shelf)
