@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ctypes
 import dataclasses
+import gc
 import logging
 import os
 import resource
@@ -197,6 +198,9 @@ async def _serve(box: Core, addresses: list[str], no_auth: bool) -> int:
         box.clock,
     )
     schedule.start()
+    # What is there now stays: a collection that walks through it each time would hold up acknowledgements.
+    gc.collect()
+    gc.freeze()
     print("ready", *bound, flush=True)
     await stopping.wait()
     logger.info("stopping: letting running calls finish")

@@ -11,7 +11,7 @@ from edge.cli.show import as_json, one_line, size, table
 from edge.config import DEFAULT_MODEL, models_directory
 
 
-@click.group("model")
+@click.group("model", no_args_is_help=False)
 def command() -> None:
     """List and fetch embedding models. They live in EDGE_MODELS, else in the user's cache directory."""
 
