@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ctypes
 import dataclasses
+import errno
 import gc
 import logging
 import os
@@ -107,7 +108,7 @@ def _prepare(data: Path) -> str:
                 reason="DATA_DIRECTORY_UNUSABLE",
             ) from None
         # A full disk refuses the probe too, but writes come back without a restart once there is room.
-        return "" if error.errno == 28 else f"{data} cannot be written ({error.strerror})"
+        return "" if error.errno == errno.ENOSPC else f"{data} cannot be written ({error.strerror})"
     return ""
 
 

@@ -30,8 +30,7 @@ WORDS_SHARE = 0.3
 FLOOR = 0.25
 LEAST_TOP = 0.55
 WEIGHT_SHARE = 0.1
-HALF_LIFE_DAYS = 30.0
-_DAY: Micros = 86_400_000_000
+HALF_LIFE: Micros = 30 * 86_400_000_000
 # Accesses at which frequency reaches 1.
 _OFTEN = 100
 
@@ -83,14 +82,19 @@ def signals(scored: Scored, memory: Memory, now: Micros) -> Signals:
 
     A memory from the future (a wrong clock, case 12) is as recent as now, and no more.
     """
-    age_days = max(0, now - memory.occurred_at) / _DAY
     return Signals(
         semantic=_unit(scored.candidate.cosine or 0.0),
         lexical=scored.lexical,
-        recency=0.5 ** (age_days / HALF_LIFE_DAYS),
+        recency=fading(memory.occurred_at, now),
         frequency=_unit(math.log1p(max(0, memory.access_count)) / math.log1p(_OFTEN)),
         weight=_unit(memory.weight / 10),
     )
+
+
+def fading(since: Micros, now: Micros) -> float:
+    """1 now, and also for what lies ahead; half of it every 30 days."""
+    half_lives: float = max(0, now - since) / HALF_LIFE
+    return float(0.5**half_lives)
 
 
 def order_key(score: float, memory: Memory, now: Micros) -> tuple[float, int, str]:

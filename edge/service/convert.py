@@ -12,6 +12,7 @@ from google.rpc import code_pb2, error_details_pb2, status_pb2
 from edge.admission.check import check_tags
 from edge.config import Limits
 from edge.errors import EdgeError, InvalidArgument
+from edge.recall.fuse import fading
 from edge.recall.level import at_level
 from edge.types import Answer, Depth, Filter, Hit, Level, Memory, Micros, Receipt, check_kind
 from edge.v1 import memory_pb2, types_pb2
@@ -21,7 +22,6 @@ _FIRST: Micros = 0
 # 2101-01-01, exclusive.
 _LAST: Micros = 4_133_980_800 * _SECOND
 _DOMAIN = "edge-memory"
-_HALF_LIFE = 30 * 86_400 * _SECOND
 
 
 def timestamp(micros: Micros) -> timestamp_pb2.Timestamp:
@@ -73,7 +73,6 @@ def at_most(limit: int, values: Sequence[str], field: str) -> None:
 
 
 def memory_message(memory: Memory, now: Micros, level: Level = Level.DETAIL) -> types_pb2.Memory:
-    age = max(0, now - max(memory.occurred_at, memory.accessed_at))
     return types_pb2.Memory(
         id=memory.id,
         uri=memory.uri,
@@ -90,7 +89,7 @@ def memory_message(memory: Memory, now: Micros, level: Level = Level.DETAIL) -> 
         weight=memory.weight,
         tags=memory.tags,
         access_count=memory.access_count,
-        decay=0.5 ** (age / _HALF_LIFE),
+        decay=fading(max(memory.occurred_at, memory.accessed_at), now),
         archived=memory.archived,
         piece=memory.piece,
         pieces=memory.pieces,
