@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import TYPE_CHECKING
 
 import grpc
@@ -86,17 +87,19 @@ def test_a_refused_recall_is_told_when_to_come_again(narrow: Wire) -> None:
 
 
 def test_an_ingest_stream_whose_time_is_up_keeps_what_it_was_told(wire: Wire, space: str) -> None:
+    heard_the_end = Event()
+
     def slowly():  # type: ignore[no-untyped-def]  # a generator that ends with its call
         yield message(turn("说过的", space=space))
         # Never another one: the deadline ends the stream.
-        with ThreadPoolExecutor(1) as threads:
-            threads.submit(call.exception, SECONDS).result()
+        heard_the_end.wait(SECONDS)
 
     call = wire.memory.Ingest(slowly(), timeout=2)
     first = next(call)
     next(call)
     with refused(EXPIRED):
         next(call)
+    heard_the_end.set()
     assert [memory.id for memory in wire.listed(space)] == list(first.results[0].memory_ids)
 
 
