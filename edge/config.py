@@ -62,6 +62,32 @@ class Embedding:
     # Seconds of estimated work that each lane may hold before it answers RESOURCE_EXHAUSTED.
     recall_drain: float = 5.0
     ingest_drain: float = 10.0
+    # Whether the first start on a device measures which threads and batches are best there; some seconds.
+    calibrate: bool = True
+    # Seconds without work after which the model's buffers are given back to the system.
+    idle_release: float = 60.0
+    # Seconds after which a run of the model is said to hang: recalls are answered by words from then on.
+    hang_seconds: float = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Governing:
+    """How the box minds the device's heat and memory. Degrees Celsius, bytes, seconds."""
+
+    # Off: the configured budget, whatever the device says.
+    enabled: bool = True
+    # Seconds that an ingest batch should take at most: the slice that a recall may have to wait for.
+    slice_seconds: float = 0.04
+    # Where the device throttles itself, for one that does not say so.
+    trip: float = 85.0
+    # Kept away from the trip by this much.
+    margin: float = 4.0
+    # Memory that is left for everybody else.
+    memory_reserve: int = 48 * 1024 * 1024
+    # Seconds between looks at the sensors while there is work; never below 1 s when there is none.
+    interval: float = 1.0
+    # Seconds that a text may wait for memory before it is left to its words.
+    patience: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +110,7 @@ class Storage:
 class Config:
     limits: Limits = field(default_factory=Limits)
     embedding: Embedding = field(default_factory=Embedding)
+    governor: Governing = field(default_factory=Governing)
     recall: Recalling = field(default_factory=Recalling)
     storage: Storage = field(default_factory=Storage)
 
@@ -91,9 +118,25 @@ class Config:
 _CHOICES = {"recall.language": ("zh", "en"), "embedding.device": ("auto", "cpu", "cuda", "tensorrt", "coreml")}
 _MAY_BE_ZERO = {"embedding.workers"}
 # Elsewhere the least is 1.
-_LEAST = {"limits.message_bytes": 4096, "storage.segment_bytes": 4096}
+_LEAST = {
+    "governor.slice_seconds": 0.005,
+    "governor.margin": 0,
+    "governor.memory_reserve": 0,
+    "governor.interval": 0.2,
+    "governor.patience": 0.1,
+    "embedding.hang_seconds": 0.1,
+    "embedding.idle_release": 0.1,
+    "limits.message_bytes": 4096,
+    "storage.segment_bytes": 4096,
+}
 # gRPC and the index have bounds of their own behind these.
-_MOST = {"embedding.workers": 256, "limits.top_k": 10_000, "limits.message_bytes": 1024 * 1024 * 1024}
+_MOST = {
+    "embedding.workers": 256,
+    "governor.slice_seconds": 10,
+    "governor.trip": 150,
+    "limits.top_k": 10_000,
+    "limits.message_bytes": 1024 * 1024 * 1024,
+}
 
 
 def data_directory(environ: Mapping[str, str] = os.environ) -> Path:
@@ -154,6 +197,10 @@ def _value(hint: Any, value: Any, name: str) -> Any:
             most = f" to {_MOST[name]}" if name in _MOST else " or more"
             raise InvalidArgument(f"config: {name} must be a {kind}, {least}{most}", field=name)
         return hint(value)
+    if hint is bool:
+        if not isinstance(value, bool):
+            raise InvalidArgument(f"config: {name} must be true or false", field=name)
+        return value
     if hint is str:
         if not isinstance(value, str):
             raise InvalidArgument(f"config: {name} must be a string", field=name)

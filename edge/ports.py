@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
 
-from edge.types import Filter, Lane, Matrix, Memory, Micros, ModelInfo, RowIds, Vector
+from edge.types import Filter, Lane, Matrix, Memory, Micros, ModelInfo, Pressure, RowIds, SensorFact, Vector
 
 
 class Clock(Protocol):
@@ -55,21 +55,45 @@ class Embedder(Protocol):
 class Budget:
     """How hard the inference threads may work just now."""
 
+    # Of one ingest batch: its longest text times its count.
     padded_tokens: int
+    # Ingest threads that may run at once.
     threads: int
+    # Share of the time that an ingest thread may run, 0 to 1.
     duty: float
+    # Whether snapshots, rebuilds and the like may start.
     background: bool
+    # The reading that decided, in words.
     reason: str
+    # Tokens of the longest window that memory allows to be run at all, for either lane; 0: none.
+    row_tokens: int = 1 << 20
+    level: Pressure = Pressure.NOMINAL
+
+
+@dataclass(frozen=True, slots=True)
+class GovernorState:
+    """The budget and what it comes from, for the owner. Temperatures in degrees Celsius, memory in bytes."""
+
+    budget: Budget
+    # Wall time of the last change of level, and how many there were since the start.
+    since: Micros
+    changes: int
+    temperature: float | None = None
+    limit: float | None = None
+    memory_available: int | None = None
+    sensors: tuple[SensorFact, ...] = ()
 
 
 class Governor(Protocol):
-    """Decides the budget from what the device says. (Its own issue builds the one that feels heat and memory.)"""
+    """Decides the budget from what the device says."""
 
     def budget(self) -> Budget: ...
 
     def observe(self, padded_tokens: int, seconds: float) -> None:
         """One batch was run."""
         ...
+
+    def state(self) -> GovernorState: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,26 @@ class TurnState(enum.IntEnum):
     REJECTED = 5
 
 
+class Pressure(enum.IntEnum):
+    """How hard heat, power and memory press on the device; the numbers are those of the wire."""
+
+    NOMINAL = 1
+    WARM = 2
+    HOT = 3
+    CRITICAL = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SensorFact:
+    """What one sensor says, for the owner: its last value, or why it has none."""
+
+    name: str
+    value: float | None
+    # "C", "bytes", "share", "percent", "events/s", or empty for a plain number.
+    unit: str
+    problem: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One thing that was said, checked and whole. `attributes` is one msgpack map, or empty."""
@@ -204,6 +224,10 @@ class ModelInfo:
     device: str
     workers: int
     bytes: int
+    # Tokens of the longest window that is run at once.
+    window: int = 512
+    # Whether rows may share a run; else each is run alone.
+    batch_invariant: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from edge.config import Embedding
-from edge.ports import Budget
+from edge.ports import Budget, GovernorState
 
 
 def usable_cores() -> int:
@@ -37,3 +37,6 @@ class FixedGovernor:
 
     def observe(self, padded_tokens: int, seconds: float) -> None:
         """Nothing is learnt from it: this budget is fixed."""
+
+    def state(self) -> GovernorState:
+        return GovernorState(self._budget, since=0, changes=0)

@@ -82,7 +82,9 @@ class OnnxEmbedder:
         self._encoder = encoder
         self._session: Any = session
         self._inputs = inputs
-        self._info = ModelInfo(model.id, model.dimension, device, workers, size)
+        self._info = ModelInfo(
+            model.id, model.dimension, device, workers, size, model.max_tokens, model.batch_invariant
+        )
 
     @property
     def info(self) -> ModelInfo:

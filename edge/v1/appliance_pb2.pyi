@@ -21,6 +21,28 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _Pressure:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PressureEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Pressure.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PRESSURE_UNSPECIFIED: _Pressure.ValueType  # 0
+    PRESSURE_NOMINAL: _Pressure.ValueType  # 1
+    PRESSURE_WARM: _Pressure.ValueType  # 2
+    PRESSURE_HOT: _Pressure.ValueType  # 3
+    PRESSURE_CRITICAL: _Pressure.ValueType  # 4
+
+class Pressure(_Pressure, metaclass=_PressureEnumTypeWrapper):
+    """How hard heat, power and memory press on the device."""
+
+PRESSURE_UNSPECIFIED: Pressure.ValueType  # 0
+PRESSURE_NOMINAL: Pressure.ValueType  # 1
+PRESSURE_WARM: Pressure.ValueType  # 2
+PRESSURE_HOT: Pressure.ValueType  # 3
+PRESSURE_CRITICAL: Pressure.ValueType  # 4
+Global___Pressure: _TypeAlias = Pressure  # noqa: Y015
+
 class _RebuildScope:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -74,6 +96,8 @@ class ModelStatus(_message.Message):
     DEVICE_FIELD_NUMBER: _builtins.int
     WORKERS_FIELD_NUMBER: _builtins.int
     BYTES_FIELD_NUMBER: _builtins.int
+    VARIANT_FIELD_NUMBER: _builtins.int
+    CALIBRATED_AT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     dimension: _builtins.int
     device: _builtins.str
@@ -81,6 +105,12 @@ class ModelStatus(_message.Message):
     workers: _builtins.int
     bytes: _builtins.int
     """Of the file, in bytes."""
+    variant: _builtins.str
+    """Which preparation of the model runs: "stock", or as calibration named it."""
+    @_builtins.property
+    def calibrated_at(self) -> _timestamp_pb2.Timestamp:
+        """When this device was measured; unset: never."""
+
     def __init__(
         self,
         *,
@@ -89,14 +119,121 @@ class ModelStatus(_message.Message):
         device: _builtins.str = ...,
         workers: _builtins.int = ...,
         bytes: _builtins.int = ...,
+        variant: _builtins.str = ...,
+        calibrated_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["calibrated_at", b"calibrated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "device", b"device", "dimension", b"dimension", "id", b"id", "workers", b"workers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "calibrated_at", b"calibrated_at", "device", b"device", "dimension", b"dimension", "id", b"id", "variant", b"variant", "workers", b"workers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ModelStatus: _TypeAlias = ModelStatus  # noqa: Y015
+
+@_typing.final
+class SensorStatus(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    UNIT_FIELD_NUMBER: _builtins.int
+    PROBLEM_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    value: _builtins.float
+    """Unset where there is none; `problem` says why."""
+    unit: _builtins.str
+    """"C", "bytes", "share", "percent", "events/s" or empty."""
+    problem: _builtins.str
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        value: _builtins.float | None = ...,
+        unit: _builtins.str = ...,
+        problem: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_value", b"_value", "value", b"value"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_value", b"_value", "name", b"name", "problem", b"problem", "unit", b"unit", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__value: _TypeAlias = _typing.Literal["value"]  # noqa: Y015
+    _WhichOneofArgType__value: _TypeAlias = _typing.Literal["_value", b"_value"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__value) -> _WhichOneofReturnType__value | None: ...
+
+Global___SensorStatus: _TypeAlias = SensorStatus  # noqa: Y015
+
+@_typing.final
+class GovernorStatus(_message.Message):
+    """How fast the box may work just now, and why."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LEVEL_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    CHANGES_FIELD_NUMBER: _builtins.int
+    PADDED_TOKENS_FIELD_NUMBER: _builtins.int
+    ROW_TOKENS_FIELD_NUMBER: _builtins.int
+    THREADS_FIELD_NUMBER: _builtins.int
+    DUTY_FIELD_NUMBER: _builtins.int
+    BACKGROUND_FIELD_NUMBER: _builtins.int
+    TEMPERATURE_FIELD_NUMBER: _builtins.int
+    TEMPERATURE_LIMIT_FIELD_NUMBER: _builtins.int
+    MEMORY_AVAILABLE_FIELD_NUMBER: _builtins.int
+    SENSORS_FIELD_NUMBER: _builtins.int
+    level: Global___Pressure.ValueType
+    reason: _builtins.str
+    changes: _builtins.int
+    padded_tokens: _builtins.int
+    row_tokens: _builtins.int
+    threads: _builtins.int
+    duty: _builtins.float
+    background: _builtins.bool
+    temperature: _builtins.float
+    """Degrees Celsius."""
+    temperature_limit: _builtins.float
+    memory_available: _builtins.int
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """Of the last change of level."""
+
+    @_builtins.property
+    def sensors(self) -> _containers.RepeatedCompositeFieldContainer[Global___SensorStatus]: ...
+    def __init__(
+        self,
+        *,
+        level: Global___Pressure.ValueType = ...,
+        reason: _builtins.str = ...,
+        since: _timestamp_pb2.Timestamp | None = ...,
+        changes: _builtins.int = ...,
+        padded_tokens: _builtins.int = ...,
+        row_tokens: _builtins.int = ...,
+        threads: _builtins.int = ...,
+        duty: _builtins.float = ...,
+        background: _builtins.bool = ...,
+        temperature: _builtins.float | None = ...,
+        temperature_limit: _builtins.float | None = ...,
+        memory_available: _builtins.int | None = ...,
+        sensors: _abc.Iterable[Global___SensorStatus] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_memory_available", b"_memory_available", "_temperature", b"_temperature", "_temperature_limit", b"_temperature_limit", "memory_available", b"memory_available", "since", b"since", "temperature", b"temperature", "temperature_limit", b"temperature_limit"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_memory_available", b"_memory_available", "_temperature", b"_temperature", "_temperature_limit", b"_temperature_limit", "background", b"background", "changes", b"changes", "duty", b"duty", "level", b"level", "memory_available", b"memory_available", "padded_tokens", b"padded_tokens", "reason", b"reason", "row_tokens", b"row_tokens", "sensors", b"sensors", "since", b"since", "temperature", b"temperature", "temperature_limit", b"temperature_limit", "threads", b"threads"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__memory_available: _TypeAlias = _typing.Literal["memory_available"]  # noqa: Y015
+    _WhichOneofArgType__memory_available: _TypeAlias = _typing.Literal["_memory_available", b"_memory_available"]  # noqa: Y015
+    _WhichOneofReturnType__temperature: _TypeAlias = _typing.Literal["temperature"]  # noqa: Y015
+    _WhichOneofArgType__temperature: _TypeAlias = _typing.Literal["_temperature", b"_temperature"]  # noqa: Y015
+    _WhichOneofReturnType__temperature_limit: _TypeAlias = _typing.Literal["temperature_limit"]  # noqa: Y015
+    _WhichOneofArgType__temperature_limit: _TypeAlias = _typing.Literal["_temperature_limit", b"_temperature_limit"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__memory_available) -> _WhichOneofReturnType__memory_available | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__temperature) -> _WhichOneofReturnType__temperature | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__temperature_limit) -> _WhichOneofReturnType__temperature_limit | None: ...
+
+Global___GovernorStatus: _TypeAlias = GovernorStatus  # noqa: Y015
 
 @_typing.final
 class QueueStatus(_message.Message):
@@ -202,6 +339,7 @@ class Status(_message.Message):
     DATA_DIRECTORY_FIELD_NUMBER: _builtins.int
     WARNINGS_FIELD_NUMBER: _builtins.int
     STREAMS_FIELD_NUMBER: _builtins.int
+    GOVERNOR_FIELD_NUMBER: _builtins.int
     version: _builtins.str
     ready: _builtins.bool
     read_only: _builtins.str
@@ -225,6 +363,8 @@ class Status(_message.Message):
     def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What the owner should know, each with its next step."""
 
+    @_builtins.property
+    def governor(self) -> Global___GovernorStatus: ...
     def __init__(
         self,
         *,
@@ -241,10 +381,11 @@ class Status(_message.Message):
         data_directory: _builtins.str = ...,
         warnings: _abc.Iterable[_builtins.str] | None = ...,
         streams: _builtins.int = ...,
+        governor: Global___GovernorStatus | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["model", b"model", "now", b"now", "queue", b"queue", "started_at", b"started_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["governor", b"governor", "model", b"model", "now", b"now", "queue", b"queue", "started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "data_directory", b"data_directory", "model", b"model", "now", b"now", "queue", b"queue", "read_only", b"read_only", "ready", b"ready", "resident_bytes", b"resident_bytes", "spaces", b"spaces", "started_at", b"started_at", "streams", b"streams", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "data_directory", b"data_directory", "governor", b"governor", "model", b"model", "now", b"now", "queue", b"queue", "read_only", b"read_only", "ready", b"ready", "resident_bytes", b"resident_bytes", "spaces", b"spaces", "started_at", b"started_at", "streams", b"streams", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
