@@ -48,6 +48,16 @@ class Embedder(Protocol):
         """
         ...
 
+    def release(self) -> int:
+        """Gives the system back what runs need, once there was none for `Embedding.idle_release` seconds.
+
+        Returns for how many padded tokens at once there are still buffers: runs within them take no new memory.
+
+        To be called once a second or so by a thread that may wait some milliseconds; safe beside `embed`, and nothing
+        at all while there is work or nothing to give back.
+        """
+        ...
+
     def close(self) -> None: ...
 
 
@@ -89,8 +99,8 @@ class Governor(Protocol):
 
     def budget(self) -> Budget: ...
 
-    def observe(self, padded_tokens: int, seconds: float) -> None:
-        """One batch was run."""
+    def observe(self, padded_tokens: int, seconds: float, cpu_seconds: float) -> None:
+        """One batch was run: so long it took, and so long the processor worked on it (a neighbour takes no part)."""
         ...
 
     def state(self) -> GovernorState: ...
@@ -103,6 +113,8 @@ class QueueStatus:
     ingest_tokens: int
     drain_seconds: float
     tokens_per_second: float
+    # Seconds that the longest present run of the model has taken, once it is said to hang; else 0.
+    stalled: float = 0.0
 
 
 class Vectorizer(Protocol):
@@ -123,7 +135,9 @@ class Vectorizer(Protocol):
         """How many tokens the model's tokenizer makes of the text."""
         ...
 
-    def status(self) -> QueueStatus: ...
+    def status(self) -> QueueStatus:
+        """How busy it is. Recalls that stand still in a model that hangs are failed with Unavailable by then."""
+        ...
 
 
 class Lexicon(Protocol):
