@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -29,8 +29,13 @@ _READ = 128
 # A flush is one transaction: worth gathering a few vectors for, not worth making a turn wait long.
 _FLUSH_SIZE = 16
 _FLUSH_AGE = 0.02
-# Seconds before work that failed for a passing reason is tried again.
+# Seconds before work that failed for a passing reason is tried again, and texts that memory had no room for.
 _RETRY = 1.0
+_LATER = 120.0
+# The longest that a full batcher is left alone.
+_FULL = 1.0
+# VectorRefused.reason of what may get its vector yet; see embedder.answers.
+_NO_MEMORY = "NO_MEMORY"
 
 
 class Shelf(Protocol):
@@ -55,7 +60,9 @@ class Shelf(Protocol):
 @dataclass(eq=False)
 class _Waiter:
     rowids: set[int]
-    done: Future[None] = field(default_factory=promise)
+    # Why some of them have no vector, and are found by their words only.
+    refused: dict[int, VectorRefused] = field(default_factory=dict)
+    done: Future[dict[int, VectorRefused]] = field(default_factory=promise)
 
 
 @dataclass(eq=False)
@@ -64,6 +71,9 @@ class _Queue:
     # Everything up to here has been read once; what failed in passing since then lies after `again`.
     read: int = 0
     again: int | None = None
+    # As `again`, for what memory had no room for; only at that time.
+    later: int | None = None
+    later_at: float = 0.0
     more: bool = True
     in_flight: set[int] = field(default_factory=set)
     ready: list[tuple[int, Vector]] = field(default_factory=list)
@@ -116,8 +126,8 @@ class Backlog:
                 queue.more = True
                 self._lock.notify_all()
 
-    def wait(self, name: str, rowids: Iterable[int]) -> Future[None]:
-        """Done when each of these has its vector in the index, was refused one, or is gone.
+    def wait(self, name: str, rowids: Iterable[int]) -> Future[dict[int, VectorRefused]]:
+        """Done when each of these has its vector in the index, was refused one, or is gone; gives the refused ones.
 
         To be called with rows that are known to have none yet, before or right after `wake`.
         """
@@ -172,6 +182,9 @@ class Backlog:
         """What to do now: a space with vectors to flush, or one to feed from. Called with the lock."""
         now = self._monotonic()
         for queue in self._queues.values():
+            if queue.later is not None and now >= queue.later_at:
+                queue.again, queue.later = _lower(queue.again, queue.later), None
+                queue.more = True
             due = len(queue.ready) >= _FLUSH_SIZE or not queue.in_flight or now - queue.ready_since >= _FLUSH_AGE
             if queue.ready and (self._closing or (due and now >= queue.retry_at)):
                 ready, queue.ready = queue.ready, []
@@ -189,6 +202,7 @@ class Backlog:
         ready = [queue for queue in self._queues.values() if queue.ready]
         moments = [max(queue.ready_since + _FLUSH_AGE, queue.retry_at) for queue in ready]
         moments += [queue.retry_at for queue in self._queues.values() if queue.more and queue.retry_at > now]
+        moments += [queue.later_at for queue in self._queues.values() if queue.later is not None]
         if self._paused_until > now:
             moments.append(self._paused_until)
         return max(0.001, min(moments) - now) if moments else None
@@ -218,7 +232,7 @@ class Backlog:
                 sent += 1
         except Exhausted as full:
             with self._lock:
-                self._paused_until = self._monotonic() + min(full.retry_after or 0.1, 0.25)
+                self._paused_until = self._monotonic() + min(full.retry_after or 0.1, _FULL)
         finally:
             with self._lock:
                 queue.in_flight.difference_update(rowid for rowid, _ in rows_to_send[sent:])
@@ -241,21 +255,34 @@ class Backlog:
                 self._lock.notify_all()
             return
         if isinstance(error, VectorRefused):
-            refused = queue.shelf.refuse(rowid, error.reason)
-            refused.add_done_callback(
-                lambda done: self._finish(queue, [rowid]) if done.exception() is None else self._retry(queue, [rowid])
-            )
+            self._refuse(queue, rowid, error)
             return
         self._retry(queue, [rowid])
         if not isinstance(error, EdgeError):
             logger.warning("space %s: a memory could not be embedded (%s)", queue.shelf.name, type(error).__name__)
 
+    def _refuse(self, queue: _Queue, rowid: int, why: VectorRefused) -> None:
+        """Who waits for it is told. For want of memory is not for good: nothing is written down, so the row is still
+        pending, and comes again later or after the next start."""
+        if why.reason == _NO_MEMORY:
+            with self._lock:
+                if queue.later is None:
+                    queue.later_at = self._monotonic() + _LATER
+                queue.later = _lower(queue.later, rowid - 1)
+            self._finish(queue, [rowid], {rowid: why})
+            return
+        queue.shelf.refuse(rowid, why.reason).add_done_callback(
+            lambda done: (
+                self._finish(queue, [rowid], {rowid: why}) if done.exception() is None else self._retry(queue, [rowid])
+            )
+        )
+
     def _retry(self, queue: _Queue, rowids: Sequence[int]) -> None:
         """These failed in passing. Feeding may be going on, so how far it has read is not touched here."""
         with self._lock:
             queue.in_flight.difference_update(rowids)
-            again = [rowid - 1 for rowid in rowids] + ([queue.again] if queue.again is not None else [])
-            queue.again = min(again, default=None)
+            for rowid in rowids:
+                queue.again = _lower(queue.again, rowid - 1)
             queue.more = True
             queue.retry_at = self._monotonic() + _RETRY
             self._lock.notify_all()
@@ -265,11 +292,11 @@ class Backlog:
         queue.shelf.keep(rowids, np.stack([vector for _, vector in ready])).result()
         self._finish(queue, [rowid for rowid, _ in ready])
 
-    def _finish(self, queue: _Queue, rowids: Iterable[int]) -> None:
+    def _finish(self, queue: _Queue, rowids: Iterable[int], refused: Mapping[int, VectorRefused] | None = None) -> None:
         with self._lock:
             rowids = list(rowids)
             queue.in_flight.difference_update(rowids)
-            finished = _release(queue, rowids)
+            finished = _release(queue, rowids, refused)
             self._lock.notify_all()
         for waiter in finished:
             _settle(waiter)
@@ -284,16 +311,22 @@ class Backlog:
             _settle(waiter)
 
 
-def _release(queue: _Queue, rowids: Iterable[int]) -> list[_Waiter]:
+def _release(queue: _Queue, rowids: Iterable[int], refused: Mapping[int, VectorRefused] | None = None) -> list[_Waiter]:
     finished = []
     for rowid in rowids:
         for waiter in queue.waiters.pop(rowid, ()):
             waiter.rowids.discard(rowid)
+            if refused and rowid in refused:
+                waiter.refused[rowid] = refused[rowid]
             if not waiter.rowids:
                 finished.append(waiter)
     return finished
 
 
+def _lower(first: int | None, second: int) -> int:
+    return second if first is None else min(first, second)
+
+
 def _settle(waiter: _Waiter) -> None:
     if not waiter.done.done():
-        waiter.done.set_result(None)
+        waiter.done.set_result(waiter.refused)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from itertools import islice
+from typing import Protocol, TypeVar
 
-from edge.errors import EdgeError, FailedPrecondition
+from edge.errors import EdgeError, FailedPrecondition, VectorRefused
 from edge.futures import promise
 from edge.types import Piece, Turn, TurnState
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
+    """`error` says why a turn is FILTERED or REJECTED; beside SEARCHABLE, that it is found by its words only."""
+
     state: TurnState
     fingerprint: bytes = b""
     memory_ids: tuple[str, ...] = ()
@@ -26,12 +31,16 @@ class Stored:
     """The first answer, in the order of the turns; and the second, to come."""
 
     results: tuple[TurnResult, ...]
-    searchable: Future[None]
+    # Gives, by fingerprint, the turns of which something has no vector, with the reason.
+    searchable: Future[Mapping[bytes, EdgeError]]
 
     def found(self) -> tuple[TurnResult, ...]:
-        """The second answer's results: what was STORED is SEARCHABLE now."""
+        """The second answer's results, once `searchable` is done: what was STORED is SEARCHABLE now."""
+        by_words = self.searchable.result()
         return tuple(
-            replace(result, state=TurnState.SEARCHABLE) if result.state is TurnState.STORED else result
+            replace(result, state=TurnState.SEARCHABLE, error=by_words.get(result.fingerprint))
+            if result.state is TurnState.STORED
+            else result
             for result in self.results
         )
 
@@ -63,8 +72,8 @@ class Ledger(Protocol):
         """Those that were forgotten, and must not come back by themselves."""
         ...
 
-    def searchable(self, rowids: Sequence[int]) -> Future[None]:
-        """Done when these rows are in the index."""
+    def searchable(self, rowids: Sequence[int]) -> Future[dict[int, VectorRefused]]:
+        """Done when these rows are in the index, but for those that it gives: they have no vector, and why."""
         ...
 
     def found(self, ids: Sequence[str]) -> Future[None]:
@@ -73,6 +82,7 @@ class Ledger(Protocol):
 
 
 FORGOTTEN = "FORGOTTEN"
+WORDS_ONLY = "WORDS_ONLY"
 
 
 @dataclass(eq=False)
@@ -105,12 +115,12 @@ class Ingest:
                 self._settled(chosen)
                 answer.set_exception(error)
                 return
-            own: Future[None] = promise()
+            own: Future[Mapping[bytes, EdgeError]] = promise()
             logged.result().add_done_callback(lambda rows: self._applied(rows, chosen, own))
             # A repeat's second answer may be relied on as much as a first-comer's.
             repeated = [id_ for result in results if result.state is TurnState.DUPLICATE for id_ in result.memory_ids]
-            waits = [own, self.ledger.found(repeated)] if repeated else [own]
-            answer.set_result(Stored(tuple(results), _all(waits)))
+            searchable = _after(own, self.ledger.found(repeated)) if repeated else own
+            answer.set_result(Stored(tuple(results), searchable))
 
         self.ledger.append(decide).add_done_callback(durable)
         return answer
@@ -139,14 +149,22 @@ class Ingest:
                 results.append(TurnResult(TurnState.STORED, print_, seen[print_]))
         return results
 
-    def _applied(self, rows: Future[tuple[int, ...]], chosen: Sequence[Draft], searchable: Future[None]) -> None:
+    def _applied(
+        self,
+        rows: Future[tuple[int, ...]],
+        chosen: Sequence[Draft],
+        searchable: Future[Mapping[bytes, EdgeError]],
+    ) -> None:
         error = rows.exception()
         if error is not None:
             # The log has them, so their fingerprints stay known: a repeat must not be logged again.
             searchable.set_exception(error)
             return
         self._settled(chosen)
-        self.ledger.searchable(rows.result()).add_done_callback(lambda _: searchable.set_result(None))
+        rowids = rows.result()
+        self.ledger.searchable(rowids).add_done_callback(
+            lambda done: searchable.set_result(_words_only(chosen, rowids, done.result()))
+        )
 
     def _settled(self, drafts: Sequence[Draft]) -> None:
         with self._lock:
@@ -154,23 +172,41 @@ class Ingest:
                 self._recent.pop(draft.fingerprint, None)
 
 
-def _all(futures: Sequence[Future[None]]) -> Future[None]:
-    """Done when each of them is, or when the first that failed is met, with its error."""
-    done: Future[None] = promise()
-    left = iter(futures)
+def _words_only(
+    drafts: Sequence[Draft], rowids: Sequence[int], refused: Mapping[int, VectorRefused]
+) -> Mapping[bytes, EdgeError]:
+    """By fingerprint; `rowids` are those of the drafts' pieces, in order."""
+    if not refused:
+        return {}
+    found: dict[bytes, EdgeError] = {}
+    left = iter(rowids)
+    for draft in drafts:
+        why = [refused[rowid] for rowid in islice(left, len(draft.pieces)) if rowid in refused]
+        if why:
+            part = f"{len(why)} of the {len(draft.pieces)} pieces of this turn: " if len(draft.pieces) > 1 else ""
+            found[draft.fingerprint] = FailedPrecondition(part + why[0].message, reason=WORDS_ONLY)
+    return found
 
-    def go_on(settled: Future[None] | None) -> None:
-        while settled is None or (error := settled.exception()) is None:
-            settled = next(left, None)
-            if settled is None:
-                done.set_result(None)
-                return
-            if not settled.done():
-                settled.add_done_callback(go_on)
-                return
-        done.set_exception(error)
 
-    go_on(None)
+def _after(own: Future[_T], other: Future[None]) -> Future[_T]:
+    """Done when both are, with the first one's result; or when one is met that failed, with its error."""
+    done: Future[_T] = promise()
+
+    def second(settled: Future[None]) -> None:
+        error = settled.exception()
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(own.result())
+
+    def first(settled: Future[_T]) -> None:
+        error = settled.exception()
+        if error is not None:
+            done.set_exception(error)
+        else:
+            other.add_done_callback(second)
+
+    own.add_done_callback(first)
     return done
 
 

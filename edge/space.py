@@ -16,7 +16,7 @@ import numpy as np
 from edge import views
 from edge.backlog import Backlog
 from edge.config import Storage
-from edge.errors import DataLoss, DiskFull, EdgeError, ReadOnly, Unavailable
+from edge.errors import DataLoss, DiskFull, EdgeError, ReadOnly, Unavailable, VectorRefused
 from edge.futures import promise
 from edge.index.live import LiveIndex, Tuning
 from edge.ingest import Draft, Ingest
@@ -239,7 +239,7 @@ class Space:
         by_mark = {self._memories.mark(fingerprint): fingerprint for fingerprint in fingerprints}
         return {by_mark[mark] for mark in self.queries.is_erased(list(by_mark))}
 
-    def searchable(self, rowids: Sequence[int]) -> Future[None]:
+    def searchable(self, rowids: Sequence[int]) -> Future[dict[int, VectorRefused]]:
         return self._backlog.wait(self.name, rowids)
 
     def found(self, ids: Sequence[str]) -> Future[None]:
@@ -304,8 +304,8 @@ class Space:
         page, _ = self.queries.list_page(wanted, size, after)
         return [replace(memory, space=self.name) for memory in page]
 
-    def drained(self) -> Future[None]:
-        """Done when nothing of now is without a vector."""
+    def drained(self) -> Future[dict[int, VectorRefused]]:
+        """Done when nothing of now is without a vector, but for what it gives: found by its words only, and why."""
         return self.searchable([rowid for rowid, _ in self.queries.pending(self._model, 0, 2**31)])
 
     def touch(self, rowids: Iterable[int]) -> None:

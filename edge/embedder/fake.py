@@ -47,6 +47,10 @@ class HashEmbedder:
             unit: Matrix = np.where(norms > 0, rows / norms, np.float32(np.nan)).astype(np.float32, copy=False)
         return unit
 
+    def release(self) -> int:
+        """It has no buffers."""
+        return 0
+
     def close(self) -> None:
         self._closed = True
 

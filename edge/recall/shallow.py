@@ -6,7 +6,7 @@ import dataclasses
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, wait
 from concurrent.futures import TimeoutError as FutureTimeout
 
 import numpy as np
@@ -34,6 +34,8 @@ DEEPER = 4
 # What is kept of the time to the deadline for all that follows the vector: a fifth, 50 ms at most.
 _RESERVE_SHARE = 0.2
 _RESERVE = 0.05
+# Seconds between looks at a model that a recall without a deadline waits for.
+_LOOK = 2.0
 
 DEEP_IS_WIDER = "deep looks further along the same lines in this version; time, relations and neighbours come later"
 WORDS_ONLY = "This answer went by words only: {}."
@@ -92,7 +94,7 @@ class ShallowRecall:
                 pending.cancel()
             raise
         watch.lap("words")
-        vector = _wait(pending, question.deadline)
+        vector = self._wait(pending, question.deadline)
         watch.lap("embed")
         notes: tuple[str, ...] = ()
         if isinstance(vector, EdgeError):
@@ -133,6 +135,31 @@ class ShallowRecall:
             return error
         except Exception as error:  # noqa: BLE001  # whatever stops the model, words can still answer
             return _failed(error)
+
+    def _wait(self, pending: Future[Vector] | EdgeError | None, deadline: float | None) -> Vector | EdgeError | None:
+        """The vector; an EdgeError in its stead; None when nobody asked for one."""
+        if pending is None or isinstance(pending, EdgeError):
+            return pending
+        try:
+            if deadline is None:
+                return self._moving(pending)
+            left = deadline - time.monotonic()
+            return pending.result(max(0.0, left - min(_RESERVE, left * _RESERVE_SHARE)))
+        except EdgeError as error:
+            return error
+        except FutureTimeout:
+            pending.cancel()
+            return DeadlineExceeded("the model gave no vector before the deadline; ask again with more time")
+        except CancelledError:
+            return Unavailable("the model is being stopped; ask again in a moment")
+        except Exception as error:  # noqa: BLE001  # whatever a model's run fails with, words can still answer
+            return _failed(error)
+
+    def _moving(self, pending: Future[Vector]) -> Vector:
+        """Waits for as long as the model moves: it lets those go that stand still, whenever it is asked how it does."""
+        while not pending.done() and not wait([pending], _LOOK).done:
+            self._vectorizer.status()
+        return pending.result()
 
     def _terms(self, query: str, limit: int) -> list[str]:
         terms = self._lexicon.query_terms(query)
@@ -218,27 +245,6 @@ def _hit(one: fuse.Scored, memory: Memory, now: Micros) -> Hit:
     if memory.space != one.candidate.space:
         memory = dataclasses.replace(memory, space=one.candidate.space)
     return Hit(memory, fuse.weigh(one.score, memory.weight), fuse.signals(one, memory, now))
-
-
-def _wait(pending: Future[Vector] | EdgeError | None, deadline: float | None) -> Vector | EdgeError | None:
-    """The vector; an EdgeError in its stead; None when nobody asked for one."""
-    if pending is None or isinstance(pending, EdgeError):
-        return pending
-    timeout = None
-    if deadline is not None:
-        left = deadline - time.monotonic()
-        timeout = max(0.0, left - min(_RESERVE, left * _RESERVE_SHARE))
-    try:
-        return pending.result(timeout)
-    except EdgeError as error:
-        return error
-    except FutureTimeout:
-        pending.cancel()
-        return DeadlineExceeded("the model gave no vector before the deadline; ask again with more time")
-    except CancelledError:
-        return Unavailable("the model is being stopped; ask again in a moment")
-    except Exception as error:  # noqa: BLE001  # whatever a model's run fails with, words can still answer
-        return _failed(error)
 
 
 def _failed(error: Exception) -> Unavailable:

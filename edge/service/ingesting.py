@@ -18,8 +18,13 @@ from edge.v1 import memory_pb2, types_pb2
 
 logger = logging.getLogger(__name__)
 
+EMBEDDED_LATER = "EMBEDDED_LATER"
+
 # Text below this is checked and cut on the event loop; more goes to a thread, so that other streams stay quick.
 _INLINE_BYTES = 16 * 1024
+# Seconds that embedding has to stand still before turns get their second answer without it.
+_ON_HOLD = 10.0
+_LOOK = 1.0
 
 
 class Window:
@@ -58,6 +63,10 @@ class IngestStream:
     """`check` makes a Turn and its space of a message or raises; `store` hands a space's turns to its write path.
 
     Where `is_open` says no, `store` first has to open the space, which takes a thread's time.
+
+    `on_hold` says why nothing is embedded at present (heat, memory), or is empty. When it lasts, what is STORED is
+    answered so a second time, with that reason beside it, and the stream reads on: such turns are found by their words,
+    and get their vectors when the device allows.
     """
 
     def __init__(
@@ -68,6 +77,7 @@ class IngestStream:
         bytes_window: Window,
         turns_window: int,
         turns_per_message: int,
+        on_hold: Callable[[], str] = str,
     ) -> None:
         self._check = check
         self._store = store
@@ -75,6 +85,7 @@ class IngestStream:
         self._bytes = bytes_window
         self._turns = Window(turns_window)
         self._per_message = turns_per_message
+        self._on_hold = on_hold
         self._writing = asyncio.Lock()
 
     async def run(self, requests: AsyncIterator[memory_pb2.IngestRequest], write: Callable[[Any], Any]) -> None:
@@ -166,8 +177,38 @@ class IngestStream:
     async def _finish(
         self, message: _Message, stored: dict[str, Stored | EdgeError], write: Callable[[Any], Any]
     ) -> None:
-        await self._write(write, message, {space: await _second(batch) for space, batch in stored.items()})
+        await self._write(write, message, {space: await self._second(batch) for space, batch in stored.items()})
         self._turns.give(len(message.slots))
+
+    async def _second(self, batch: Stored | EdgeError) -> Sequence[TurnResult] | EdgeError:
+        """As found; where that failed, what is STORED stays so, with the reason beside it: the log has it."""
+        if isinstance(batch, EdgeError):
+            return batch
+        try:
+            await self._searchable(batch)
+        except Exception as error:  # noqa: BLE001  # as in _outcome
+            why = _told(error)
+            return [
+                replace(result, error=why) if result.state is TurnState.STORED else result for result in batch.results
+            ]
+        return batch.found()
+
+    async def _searchable(self, batch: Stored) -> None:
+        """Raises Unavailable when embedding has stood still for a while; the turns are embedded all the same, later."""
+        found = asyncio.wrap_future(batch.searchable)
+        held = 0.0
+        while True:
+            done, _ = await asyncio.wait([found], timeout=_LOOK)
+            if done:
+                found.result()
+                return
+            reason = self._on_hold()
+            held = held + _LOOK if reason else 0.0
+            if held >= _ON_HOLD:
+                raise Unavailable(
+                    f"kept, and found by its words; its vector follows when the device allows ({reason})",
+                    reason=EMBEDDED_LATER,
+                )
 
     async def _write(
         self, write: Callable[[Any], Any], message: _Message, answers: dict[str, Sequence[TurnResult] | EdgeError]
@@ -190,18 +231,6 @@ async def _outcome(future: Future[Stored]) -> Stored | EdgeError:
 
 def _first(batch: Stored | EdgeError) -> Sequence[TurnResult] | EdgeError:
     return batch if isinstance(batch, EdgeError) else batch.results
-
-
-async def _second(batch: Stored | EdgeError) -> Sequence[TurnResult] | EdgeError:
-    """As found; where that failed, what is STORED stays so, with the reason beside it: the log has it."""
-    if isinstance(batch, EdgeError):
-        return batch
-    try:
-        await asyncio.wrap_future(batch.searchable)
-    except Exception as error:  # noqa: BLE001  # as in _outcome
-        why = _told(error)
-        return [replace(result, error=why) if result.state is TurnState.STORED else result for result in batch.results]
-    return batch.found()
 
 
 def _told(error: Exception) -> EdgeError:

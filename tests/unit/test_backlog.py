@@ -209,8 +209,34 @@ def test_a_refused_text_is_noted_and_nobody_waits_for_it(backlog: Backlog, model
     model.fail("t1", VectorRefused("no vector for this"))
     model.answer("t2")
     done.result(SECONDS)
+    assert {row: why.message for row, why in done.result(0).items()} == {1: "no vector for this"}
     assert shelf.refused == {1: "VECTOR_REFUSED"}
     assert shelf.vectors == {2: 2.0}
+
+
+def test_a_text_that_memory_had_no_room_for_is_told_of_and_comes_again_later(
+    backlog: Backlog, model: Model, clock: Clock
+) -> None:
+    shelf = Shelf("a", rows(1, 2))
+    backlog.attach(shelf)
+    first, both = backlog.wait("a", [1]), backlog.wait("a", [1, 2])
+    model.wait_until_asked(2)
+    model.fail("t1", VectorRefused("no room", reason="NO_MEMORY"))
+    assert set(first.result(SECONDS)) == {1}
+    model.answer("t2")
+    assert set(both.result(SECONDS)) == {1}
+    # Not written down: it is pending still, also for the next start.
+    assert shelf.refused == {}
+    # Who asks for it meanwhile waits for nothing.
+    backlog.wait("a", [1]).result(SECONDS)
+    assert model.asked == ["t1", "t2"]
+    clock.now += 3600
+    backlog.wake("a")
+    model.wait_until_asked(3)
+    done = backlog.wait("a", [1])
+    model.answer("t1")
+    assert done.result(SECONDS) == {}
+    assert shelf.vectors == {1: 1.0, 2: 2.0}
 
 
 @pytest.mark.parametrize("error", [DeadlineExceeded("late"), RuntimeError("boom")])

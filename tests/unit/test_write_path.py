@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge.errors import DataLoss, DiskFull
+from edge.errors import DataLoss, DiskFull, VectorRefused
 from edge.futures import promise
 from edge.ingest import Draft, Ingest, Stored
 from edge.types import Piece, Turn, TurnState
@@ -28,8 +29,9 @@ class Ledger:
         self.rows: list[tuple[Sequence[Draft], Future[tuple[int, ...]]]] = []
         self.table: dict[bytes, tuple[str, ...]] = {}
         self.erased: set[bytes] = set()
-        self.searches: list[Future[None]] = []
+        self.searches: list[Future[Any]] = []
         self.asked: list[tuple[str, ...]] = []
+        self.refused: dict[int, VectorRefused] = {}
 
     def append(self, decide: Callable[[], Sequence[Draft]]) -> Future[Future[tuple[int, ...]]]:
         drafts = list(decide())
@@ -50,12 +52,12 @@ class Ledger:
         """The database takes the next batch."""
         drafts, rows = self.rows.pop(0)
         self.table.update((draft.fingerprint, tuple(piece.id for piece in draft.pieces)) for draft in drafts)
-        rows.set_result(tuple(range(len(drafts))))
+        rows.set_result(tuple(range(sum(len(draft.pieces) for draft in drafts))))
 
     def index(self) -> None:
         """All that is searched for can be found now."""
         while self.searches:
-            self.searches.pop(0).set_result(None)
+            self.searches.pop(0).set_result(dict(self.refused))
 
     def known(self, fingerprints: Sequence[bytes]) -> dict[bytes, tuple[str, ...]]:
         return {print_: self.table[print_] for print_ in fingerprints if print_ in self.table}
@@ -63,12 +65,12 @@ class Ledger:
     def forgotten(self, fingerprints: Sequence[bytes]) -> set[bytes]:
         return self.erased & set(fingerprints)
 
-    def searchable(self, rowids: Sequence[int]) -> Future[None]:
-        future: Future[None] = promise()
+    def searchable(self, rowids: Sequence[int]) -> Future[dict[int, VectorRefused]]:
+        future: Future[dict[int, VectorRefused]] = promise()
         if rowids:
             self.searches.append(future)
         else:
-            future.set_result(None)
+            future.set_result({})
         return future
 
     def found(self, ids: Sequence[str]) -> Future[None]:
@@ -156,6 +158,21 @@ def test_what_the_database_could_not_take_stays_known_and_is_told(ingest: Ingest
         stored.searchable.result(0)
     assert states(ingest.store([SAID]).result(0)) == [DUPLICATE]
     assert len(ledger.logged) == 1
+
+
+def test_a_turn_with_a_piece_that_has_no_vector_is_searchable_and_says_by_what(ingest: Ingest, ledger: Ledger) -> None:
+    stored = ingest.store(turns("甲乙", "丙丁", "戊")).result(0)
+    ledger.apply()
+    # Rows 0 and 1 are the first turn's pieces, 2 and 3 the second's.
+    ledger.refused = {3: VectorRefused("no vector", reason="NO_MEMORY"), 4: VectorRefused("none either")}
+    ledger.index()
+    whole, part, single = stored.found()
+    assert [result.state for result in (whole, part, single)] == [TurnState.SEARCHABLE] * 3
+    assert whole.error is None
+    assert part.error is not None
+    assert (part.error.reason, part.error.message) == ("WORDS_ONLY", "1 of the 2 pieces of this turn: no vector")
+    assert single.error is not None
+    assert single.error.message == "none either"
 
 
 def test_a_forgotten_turn_does_not_come_back_by_itself(ingest: Ingest, ledger: Ledger) -> None:

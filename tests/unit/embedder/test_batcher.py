@@ -6,80 +6,14 @@ from concurrent.futures import CancelledError, wait
 
 import numpy as np
 import pytest
+from batcher_fakes import SOON, Clock, Governor, HandClock, ScriptedEmbedder
 
 from edge.config import Embedding
 from edge.embedder.batcher import Batcher
 from edge.embedder.governor import FixedGovernor, worker_count
 from edge.errors import DeadlineExceeded, EdgeError, Exhausted, Unavailable, VectorRefused
-from edge.ports import Budget, Encoded
-from edge.types import Lane, ModelInfo
-
-SOON = 20
-
-
-class Clock:
-    def now(self):
-        return 0
-
-    def monotonic(self):
-        return time.monotonic()
-
-
-class ScriptedEmbedder:
-    """A text is a word and its length, "name:tokens"; some names fail, and a gate holds the model's runs back."""
-
-    def __init__(self):
-        self.info = ModelInfo("scripted", 4, "cpu", 1, 0)
-        self.gate = threading.Event()
-        self.gate.set()
-        self.entered = threading.Semaphore(0)
-        self.batches = []
-        self.names = {}
-        self.lock = threading.Lock()
-        self.failures = {}
-
-    def encode(self, texts, lane):
-        encoded = []
-        for text in texts:
-            name, _, length = text.partition(":")
-            with self.lock:
-                number = self.names.setdefault(name, len(self.names) + 10)
-            encoded.append(Encoded(((number,) * int(length or 8),)))
-        return encoded
-
-    def embed(self, batch):
-        with self.lock:
-            known = {number: name for name, number in self.names.items()}
-        names = [known[item.windows[0][0]] for item in batch]
-        self.batches.append(names)
-        self.entered.release()
-        assert self.gate.wait(SOON)
-        for name in names:
-            if name in self.failures:
-                raise self.failures[name]
-        rows = np.zeros((len(batch), 4), np.float32)
-        rows[:, 0] = [item.windows[0][0] for item in batch]
-        for row, name in zip(rows, names, strict=True):
-            if name.startswith("nan"):
-                row[:] = np.nan
-        return rows
-
-    def close(self):
-        pass
-
-
-class Governor:
-    def __init__(self, **changes):
-        self.values = {"padded_tokens": 64, "threads": 1, "duty": 1.0, "background": True, "reason": ""} | changes
-        self.observed = []
-        self.seen = threading.Event()
-
-    def budget(self):
-        return Budget(**self.values)
-
-    def observe(self, padded_tokens, seconds):
-        self.observed.append(padded_tokens)
-        self.seen.set()
+from edge.ports import Budget
+from edge.types import Lane
 
 
 @pytest.fixture
@@ -216,6 +150,51 @@ def test_the_cancelled_and_the_expired_are_dropped_before_the_model_sees_them(ma
             cancelled.result(SOON)
     assert model.batches == [["wanted"]]
     assert batcher.status().ingest_tokens == 0
+
+
+def test_recalls_that_nobody_waits_for_any_more_say_nothing_of_the_pace(make):
+    batcher = make()
+    with batcher:
+        batcher.submit(["wanted"], Lane.RECALL)[0].result(SOON)
+        # One more, so that the first is surely counted: the thread takes it afterwards.
+        batcher.submit(["late"], Lane.RECALL, deadline=time.monotonic() - 1)[0].exception(SOON)
+        before = batcher._recall.rate
+        for _ in range(20):
+            batcher.submit(["late"], Lane.RECALL, deadline=time.monotonic() - 1)[0].exception(SOON)
+        assert batcher._recall.rate == before
+
+
+def rest(model, governor, seconds):
+    """A batcher whose ingest thread rests after a batch of so many seconds, its clock, and a text that waits."""
+    clock = HandClock()
+    batcher = Batcher(model, governor, clock, Embedding(workers=1))
+    batcher.start()
+    model.gate.clear()
+    first = batcher.submit(["first"], Lane.INGEST)[0]
+    assert model.entered.acquire(timeout=SOON)
+    clock.time += seconds
+    model.gate.set()
+    first.result(SOON)
+    assert governor.seen.wait(SOON)
+    return batcher, clock, batcher.submit(["second"], Lane.INGEST)[0]
+
+
+def test_after_a_batch_that_slept_with_the_device_no_thread_rests_for_hours(model):
+    batcher, clock, second = rest(model, Governor(duty=0.02), 15.0)
+    clock.time += 61
+    batcher.check()
+    second.result(SOON)
+    batcher.close(SOON)
+
+
+def test_a_rest_ends_when_the_governor_allows_more(model):
+    governor = Governor(duty=0.02)
+    batcher, clock, second = rest(model, governor, 1.0)
+    governor.values["duty"] = 0.5
+    clock.time += 1.1
+    batcher.check()
+    second.result(SOON)
+    batcher.close(SOON)
 
 
 @pytest.mark.parametrize("lane", list(Lane))

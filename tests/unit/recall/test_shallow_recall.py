@@ -9,6 +9,7 @@ from memory_fakes import DAY, NOW, Clock, Model, Room, unit
 from edge.config import Recalling
 from edge.errors import DeadlineExceeded, Exhausted, Unavailable, VectorRefused
 from edge.lexicon.words import CharacterLexicon
+from edge.ports import QueueStatus
 from edge.recall.near import near
 from edge.recall.shallow import CANDIDATES, ShallowRecall
 from edge.types import Answer, Depth, Filter, Lane, Level, MemoryState, Question
@@ -242,3 +243,23 @@ def test_many_threads_get_the_same_answer(room: Room) -> None:
     for thread in threads:
         thread.join()
     assert answers == [["我家的猫叫豆包", "它喜欢吃鱼", "今天下雨"]] * 8
+
+
+def test_without_a_deadline_a_model_that_stands_still_is_looked_after(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("edge.recall.shallow._LOOK", 0.001)
+    silent = Model()
+    looks = []
+
+    def look() -> QueueStatus:
+        looks.append(True)
+        if len(looks) == 3:
+            silent.futures[0].set_exception(Unavailable("the model does not come back"))
+        return QueueStatus(1, 0, 0, 0.0, 0.0)
+
+    monkeypatch.setattr(silent, "status", look)
+    answer = ask(silent, {"public": room})
+    assert texts(answer) == ["我家的猫叫豆包"]
+    assert "the model does not come back" in answer.notes[0]
+    assert len(looks) == 3
