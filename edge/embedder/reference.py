@@ -1,15 +1,9 @@
-"""Four sentences whose vectors are known: a model that makes others is not the model.
-
-`python -m edge.embedder.reference [MODEL…]` writes models/reference.json for the models that are installed here (or
-those named), from digest-checked files. It is run when a model is added or what a vector depends on changes, on a
-machine whose vectors are trusted.
-"""
+"""Four sentences whose vectors are known: a model that makes others is not the model."""
 
 from __future__ import annotations
 
 import base64
 import json
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +17,7 @@ from edge.types import Lane, Matrix
 
 # int8 kernels of different CPUs round differently, within this; another pooling, tokenizer or instruction is far below.
 AGREEMENT = 0.999
-_FILE = "reference.json"
+FILE = "reference.json"
 SENTENCES = (
     ("zh", "周三下午我们把PostgreSQL主库迁到了新机房，回滚脚本放在运维仓库里。"),
     ("zh", "我家的猫叫豆包，今年五岁，最喜欢在窗台上晒太阳。"),
@@ -73,7 +67,7 @@ def embed(embedder: Embedder, texts: list[str]) -> Matrix:
 
 def load(folder: Path) -> Reference:
     """The reference of the folder that `manifest.locate` finds. Raises ModelError when it is missing or damaged."""
-    path = folder / _FILE
+    path = folder / FILE
     try:
         raw = json.loads(path.read_text("utf-8"))
         sentences = tuple(Sentence(entry["language"], entry["text"]) for entry in raw["sentences"])
@@ -86,52 +80,16 @@ def load(folder: Path) -> Reference:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelError(
             f"{path} cannot be used ({error}); install edge-memory again, or write it anew with: "
-            "python -m edge.embedder.reference",
+            "python -m edge.embedder.write_reference",
             field="model",
         ) from error
     if not sentences:
         raise ModelError(
-            f"{path} has no sentences; write it anew with: python -m edge.embedder.reference", field="model"
+            f"{path} has no sentences; write it anew with: python -m edge.embedder.write_reference", field="model"
         )
     return Reference(
         sentences, {name: rows / np.linalg.norm(rows, axis=1, keepdims=True) for name, rows in vectors.items()}
     )
-
-
-def write(folder: Path, embedders: Mapping[str, Embedder], kept: Mapping[str, str]) -> None:
-    """Store the vectors of these models, as base64 of little-endian float16, beside those `kept`."""
-    texts = [text for _, text in SENTENCES]
-    vectors = dict(kept)
-    for name, embedder in embedders.items():
-        vectors[name] = base64.b64encode(embed(embedder, texts).astype("<f2").tobytes()).decode("ascii")
-    content = {
-        "about": "Written by python -m edge.embedder.reference. Vectors: base64 of float16, little-endian, a row a "
-        "sentence, all as documents and then all as queries.",
-        "sentences": [{"language": language, "text": text} for language, text in SENTENCES],
-        "vectors": dict(sorted(vectors.items())),
-    }
-    (folder / _FILE).write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", "utf-8")
-
-
-def main(names: list[str]) -> int:
-    from edge import config
-    from edge.embedder import manifest, onnx, store
-
-    folder, directory = manifest.locate(), config.models_directory()
-    models = [model for model in manifest.load().models if not names or model.id in names]
-    embedders: dict[str, Embedder] = {}
-    for model in models:
-        if store.installed(model, directory):
-            embedders[model.id] = onnx.load_unchecked(model, directory, config.Embedding(device="cpu"))
-            print(f"{model.id}: written", file=sys.stderr)
-        else:
-            print(f"{model.id}: not installed in {directory}, left as it was", file=sys.stderr)
-    # Old vectors belong to old sentences: they stay only when those are the same.
-    path = folder / _FILE
-    old = json.loads(path.read_text("utf-8")) if path.exists() else {"sentences": [], "vectors": {}}
-    same = [(entry["language"], entry["text"]) for entry in old["sentences"]] == list(SENTENCES)
-    write(folder, embedders, old["vectors"] if same else {})
-    return 0
 
 
 def _refusal(model: Model, fault: str) -> ModelError:
@@ -140,7 +98,3 @@ def _refusal(model: Model, fault: str) -> ModelError:
         f"damaged: move its folder away and get a good copy with: edge model pull {model.id}",
         field="model",
     )
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

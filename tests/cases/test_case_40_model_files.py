@@ -124,5 +124,5 @@ def test_a_model_whose_vectors_are_not_stored_must_tell_the_sentences_apart(mode
 
 def test_a_damaged_reference_is_an_error_with_the_way_out(tmp_path):
     (tmp_path / "reference.json").write_text('{"sentences": [], "vectors": {"m": "%"}}')
-    with pytest.raises(ModelError, match=r"python -m edge\.embedder\.reference"):
+    with pytest.raises(ModelError, match=r"python -m edge\.embedder\.write_reference"):
         reference.load(tmp_path)
