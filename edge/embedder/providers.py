@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from edge.embedder import hardware
 from edge.embedder.manifest import Model
 from edge.errors import InvalidArgument
 from edge.types import Matrix
@@ -38,6 +39,8 @@ class Runtime(Protocol):
     def get_available_providers(self) -> list[str]: ...
 
     def SessionOptions(self) -> Any: ...  # noqa: N802  # the module's own name
+
+    def RunOptions(self) -> Any: ...  # noqa: N802  # the module's own name
 
     def InferenceSession(self, model: bytes, options: Any, *, providers: list[str]) -> Any: ...  # noqa: N802  # the module's own name
 
@@ -101,9 +104,21 @@ def _session(runtime: Runtime, graph: bytes, device: str) -> Any:
     """A session that any number of threads may run at once, each on its own core.
 
     One thread inside a run: two threads with a row each gave 147 texts/s on two cores, against 128 for one with both
-    and 152 for the best padded batches, which an int8 model cannot have. No memory patterns: they keep a plan for
-    every length ever seen. Over 1,000 rows of random length 1 to 512 the process went 92 -> 142 MB and stayed, with
-    the arena and without patterns; 182 MB and still growing with both; 165 MB with neither; no slower.
+    and 152 for the best padded batches, which an int8 model cannot have.
+
+    The arena grows by doubling, without memory patterns, and is not shrunk while there is work. The process after 100
+    and after 800 rows of random length 1 to 512 on two threads, from 105 MB with the session alone (onnxruntime 1.32,
+    x86, glibc):
+
+    | arena | MB | |
+    |---|---|---|
+    | as here | 153, 154 | flat; `OnnxEmbedder.release` brings it to 108 |
+    | kSameAsRequested | 197, 215 | regions of odd sizes fit no other length |
+    | shrunk after each run | 254, 270 | after 400 rows; glibc keeps what is freed, run after run |
+    | none | 214, 219 | the same; with mmap from 1 MB on 138, 127, and twice the CPU time, for page faults |
+    | as here, with patterns | 147, 158 | after 400 rows; a plan is kept for every length ever seen |
+
+    Lengths are not rounded up to buckets: the arena is flat without, and padding moves an int8 model's vectors.
     """
     options = runtime.SessionOptions()
     # Set, so that onnxruntime does not pin threads to cores that a cpuset may deny (onnxruntime#8313).
@@ -112,8 +127,10 @@ def _session(runtime: Runtime, graph: bytes, device: str) -> Any:
     options.enable_cpu_mem_arena = True
     options.enable_mem_pattern = False
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    # x86 without VNNI saturates in int8 products; this takes exact ones there, and does nothing elsewhere.
-    options.add_session_config_entry("session.x64quantprecision", "1")
+    if hardware.here().saturates:
+        # Exact int8 products. With VNNI they are exact anyway, and this would run weights of the full range at less
+        # than half the speed (the stock file's are of seven bits, and do not mind).
+        options.add_session_config_entry("session.x64quantprecision", "1")
     options.log_severity_level = 3
     providers = [CPU] if device == "cpu" else [_PROVIDERS[device], CPU]
     return runtime.InferenceSession(graph, options, providers=providers)

@@ -69,7 +69,9 @@ class Snapshots:
                 raise UnusableError(f"{path.name} has {size} bytes instead of {manifest['bytes']}")
             if _sha256(path) != manifest["sha256"]:
                 raise UnusableError(f"{path.name} does not match its checksum")
-            return HnswGraph.load(path, self.dimension, manifest["tombstones"], manifest["count"])
+            graph = HnswGraph.load(path, self.dimension, manifest["tombstones"], manifest["count"])
+            _let_go(path)
+            return graph
         except OSError as error:
             raise UnusableError(f"{path.name} cannot be read ({error.strerror})") from None
         except (RuntimeError, MemoryError) as error:
@@ -184,6 +186,7 @@ def _write(path: Path, image: GraphImage, aborted: Callable[[], bool]) -> str:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
+        _let_go(path)
         _sync_directory(path.parent)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -214,3 +217,10 @@ def _sync_directory(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _let_go(path: Path) -> None:
+    """Its pages leave the kernel's cache, where they count against a memory limit: read at the next start only."""
+    if hasattr(os, "posix_fadvise"):
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

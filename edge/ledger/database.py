@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from edge.errors import DataLoss, DiskFull, EdgeError, ReadOnly, Unavailable
+from edge.ledger import cached
 from edge.ledger.disk import refusal
 from edge.ledger.migrations import Migration, check, migrate
 from edge.ledger.scrub import scrub
@@ -25,6 +26,9 @@ _logger = logging.getLogger(__name__)
 T = TypeVar("T")
 _IDLE_READERS = 8
 _BUSY_SECONDS = 5.0
+# Seconds between looks at the memory that is left, while there is something to write; bytes that are too few.
+_LOOK_SECONDS = 1.0
+_SHORT_BYTES = 96 * 1024 * 1024
 _SUFFIXES = ("", "-wal", "-shm", "-journal")
 
 
@@ -56,6 +60,7 @@ class Database:
         self._writer: sqlite3.Connection | None = None
         self._file: int | None = None
         self._thread: threading.Thread | None = None
+        self._look_at = 0.0
         with self._explained():
             if read_only:
                 self._uri = self._readable()
@@ -87,7 +92,7 @@ class Database:
             if self._read_only:
                 raise ReadOnly(f"{self.path} was opened for reading only; make the data directory writable first")
             if self._closed:
-                raise Unavailable("the database is closed; the box is stopping", retry_after=5.0)
+                raise Unavailable("the space is closed: the box is stopping, or it was deleted", retry_after=5.0)
             (self._urgent if urgent else self._jobs).append(job)
             self._wake.notify()
         return job.future
@@ -97,7 +102,7 @@ class Database:
         """A connection for reading, for the calling thread alone while it holds it; never waits for a writer."""
         with self._readers_lock:
             if self._closed:
-                raise Unavailable("the database is closed; the box is stopping", retry_after=5.0)
+                raise Unavailable("the space is closed: the box is stopping, or it was deleted", retry_after=5.0)
             connection = self._readers.pop() if self._readers else None
         with self._explained():
             if connection is None:
@@ -173,6 +178,20 @@ class Database:
                 job.future.set_exception(error)
             else:
                 job.future.set_result(result)
+            self._save_memory()
+
+    def _save_memory(self) -> None:
+        """Lets the database's pages go from the kernel's cache while a control group has little room left.
+
+        Written once each, they would fill it to its limit. Elsewhere they stay, for recalls to find.
+        """
+        now = time.monotonic()
+        if self._file is None or now < self._look_at:
+            return
+        self._look_at = now + _LOOK_SECONDS
+        room = cached.room()
+        if room is not None and room < _SHORT_BYTES:
+            cached.let_go(self._file)
 
     def _work(self, job: _Job) -> Any:
         if self._writer is None:

@@ -232,7 +232,7 @@ class Log:
         future: Future[Any] = Future()
         with self._gate:
             if self._closed:
-                raise Unavailable("the log is closed; the box is stopping", retry_after=5.0)
+                raise Unavailable("the space is closed: the box is stopping, or it was deleted", retry_after=5.0)
             self._queue.put(_Job(future, plan, work))
         return future
 

@@ -102,7 +102,7 @@ class Memories:
         future: Future[Applied] = Future()
         with self._gate:
             if self._closed:
-                raise Unavailable("the ledger is closed; the box is stopping", retry_after=5.0)
+                raise Unavailable("the space is closed: the box is stopping, or it was deleted", retry_after=5.0)
             self._queue.put((list(events), future))
         return future
 

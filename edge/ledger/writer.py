@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
+from edge.ledger.cached import let_go
 from edge.ledger.disk import sync, sync_directory, write_all
 from edge.ledger.events import Erased
 from edge.ledger.segments import Segment, holds_turn, list_segments, rewrite, whole_bytes
@@ -101,6 +102,8 @@ class SegmentWriter:
             # behind them, even after they are cut off.
             self._rotate = True
             raise
+        # Nobody reads the log while the box runs.
+        let_go(self._file)
         self._size += len(data)
 
     def _start_segment(self) -> None:
