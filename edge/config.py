@@ -66,7 +66,7 @@ class Embedding:
     calibrate: bool = True
     # Seconds without work after which the model's buffers are given back to the system.
     idle_release: float = 60.0
-    # Seconds after which a run of the model is said to hang: recalls are answered by words from then on.
+    # Seconds after which a run of the model is said to hang. Recalls go by words sooner, when it stands still.
     hang_seconds: float = 20.0
 
 
@@ -104,6 +104,14 @@ class Storage:
     segment_bytes: int = 16 * 1024 * 1024
     # Seconds between snapshots of a changed index.
     snapshot_interval: float = 300.0
+    # Seconds after which a space that nobody uses is closed; it opens by itself when it is asked for.
+    space_idle: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    # What the box is called on the LAN; empty: edge-memory and the first digits of its id, which name no person.
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +121,7 @@ class Config:
     governor: Governing = field(default_factory=Governing)
     recall: Recalling = field(default_factory=Recalling)
     storage: Storage = field(default_factory=Storage)
+    lan: Network = field(default_factory=Network)
 
 
 _CHOICES = {"recall.language": ("zh", "en"), "embedding.device": ("auto", "cpu", "cuda", "tensorrt", "coreml")}
@@ -120,6 +129,8 @@ _MAY_BE_ZERO = {"embedding.workers"}
 # Elsewhere the least is 1.
 _LEAST = {
     "governor.slice_seconds": 0.005,
+    # Below this a trip is one by mistake, and nothing would ever be embedded.
+    "governor.trip": 40,
     "governor.margin": 0,
     "governor.memory_reserve": 0,
     "governor.interval": 0.2,
@@ -134,6 +145,10 @@ _MOST = {
     "embedding.workers": 256,
     "governor.slice_seconds": 10,
     "governor.trip": 150,
+    "governor.margin": 50,
+    # The beat at which hung runs are noticed, too.
+    "governor.interval": 60,
+    "embedding.batch_tokens": 1 << 20,
     "limits.top_k": 10_000,
     "limits.message_bytes": 1024 * 1024 * 1024,
 }
@@ -192,10 +207,12 @@ def _value(hint: Any, value: Any, name: str) -> Any:
     if hint in (int, float):
         accepted = (int,) if hint is int else (int, float)
         least = 0 if name in _MAY_BE_ZERO else _LEAST.get(name, 1)
-        if isinstance(value, bool) or not isinstance(value, accepted) or not least <= value <= _MOST.get(name, value):
+        most = _MOST.get(name, sys.maxsize)
+        # NaN compares false.
+        if isinstance(value, bool) or not isinstance(value, accepted) or not least <= value <= most:
             kind = "whole number" if hint is int else "number"
-            most = f" to {_MOST[name]}" if name in _MOST else " or more"
-            raise InvalidArgument(f"config: {name} must be a {kind}, {least}{most}", field=name)
+            bound = f" to {most}" if name in _MOST else " or more"
+            raise InvalidArgument(f"config: {name} must be a {kind}, {least}{bound}", field=name)
         return hint(value)
     if hint is bool:
         if not isinstance(value, bool):

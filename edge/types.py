@@ -6,20 +6,25 @@ import enum
 import hashlib
 import re
 from dataclasses import dataclass, field
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from edge.errors import InvalidArgument
 
 # Every time inside the box is an int: microseconds since 1970-01-01 UTC.
 Micros = int
-# Shape (dimension,), float32, L2 norm 1.
-Vector = NDArray[np.float32]
-# Shape (n, dimension), float32, each row L2 norm 1.
-Matrix = NDArray[np.float32]
-# Shape (n,), int64: SQLite rowids, which are the labels of the index.
-RowIds = NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    # Shape (dimension,), float32, L2 norm 1.
+    Vector = NDArray[np.float32]
+    # Shape (n, dimension), float32, each row L2 norm 1.
+    Matrix = NDArray[np.float32]
+    # Shape (n,), int64: SQLite rowids, which are the labels of the index.
+    RowIds = NDArray[np.int64]
+else:
+    # Clients import this file, and need no numpy for it.
+    Vector = Matrix = RowIds = Any
 
 _SEGMENT = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 DEFAULT_KIND = "turn"
@@ -244,6 +249,60 @@ class Receipt:
     memory_ids: tuple[str, ...]
 
 
+class Scope(enum.IntEnum):
+    """What a token may do; the numbers are those of the wire."""
+
+    READ = 1
+    WRITE = 2
+    DELETE = 3
+    # The box itself: tokens, spaces, models, backups.
+    ADMIN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Scopes in the spaces that match: `*`, `public`, `work`, `private/<name>` or `private/*`."""
+
+    pattern: str
+    scopes: frozenset[Scope]
+
+    def covers(self, scope: Scope, space: str) -> bool:
+        return scope in self.scopes and (
+            self.pattern in ("*", space) or (self.pattern == "private/*" and space.startswith("private/"))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who makes a call. `token` is the token's id; empty for whoever needs none (the owner, or one who pairs)."""
+
+    name: str
+    grants: tuple[Grant, ...]
+    owner: bool = False
+    token: str = ""
+
+    def may(self, scope: Scope, space: str) -> bool:
+        """Whether in this space; False for what is not a space's name."""
+        try:
+            check_space(space)
+        except InvalidArgument:
+            return False
+        return any(grant.covers(scope, space) for grant in self.grants)
+
+    @property
+    def administers(self) -> bool:
+        """Whether it may do what concerns the whole box: ADMIN under `*`, and under nothing narrower."""
+        return any(grant.pattern == "*" and Scope.ADMIN in grant.scopes for grant in self.grants)
+
+    @property
+    def home(self) -> str:
+        """Where a write goes that names no space."""
+        return "public" if self.owner else f"private/{self.name}"
+
+
+OWNER = Caller("owner", (Grant("*", frozenset(Scope)),), owner=True)
+
+
 def check_space(name: str, field: str = "space") -> str:
     """The name, if it is `public`, `work` or `private/<name>`; else InvalidArgument."""
     if name in ("public", "work"):
@@ -255,6 +314,15 @@ def check_space(name: str, field: str = "space") -> str:
         f"{field}: no such kind of space; use public, work or private/<name>, the name of a-z, 0-9, _ and -, "
         "63 characters at most",
         field=field,
+    )
+
+
+def check_name(name: str, field: str = "name") -> str:
+    """The name of a client, if it may stand in `private/<name>`; else InvalidArgument."""
+    if _SEGMENT.fullmatch(name):
+        return name
+    raise InvalidArgument(
+        f"{field}: use a-z, 0-9, _ and -, a letter or digit first, 63 characters at most", field=field
     )
 
 

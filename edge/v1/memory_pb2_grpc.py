@@ -113,7 +113,7 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Remember(self, request, context):
-        """Keeps one sentence, confirmed at once. Answers when it can be found.
+        """Keeps one sentence, confirmed at once. Answers when it can be found, behind a long backlog by its words first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

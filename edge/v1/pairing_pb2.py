@@ -22,27 +22,30 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15\x65\x64ge/v1/pairing.proto\x12\x07\x65\x64ge.v1\"*\n\tPairStart\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x65lement\x18\x02 \x01(\x0c\"\x1a\n\x0bPairConfirm\x12\x0b\n\x03mac\x18\x01 \x01(\x0c\"c\n\x0bPairRequest\x12#\n\x05start\x18\x01 \x01(\x0b\x32\x12.edge.v1.PairStartH\x00\x12\'\n\x07\x63onfirm\x18\x02 \x01(\x0b\x32\x14.edge.v1.PairConfirmH\x00\x42\x06\n\x04step\"+\n\x0bPairElement\x12\x0f\n\x07\x65lement\x18\x01 \x01(\x0c\x12\x0b\n\x03mac\x18\x02 \x01(\x0c\"\x1b\n\tPairGrant\x12\x0e\n\x06sealed\x18\x01 \x01(\x0c\"d\n\x0cPairResponse\x12\'\n\x07\x65lement\x18\x01 \x01(\x0b\x32\x14.edge.v1.PairElementH\x00\x12#\n\x05grant\x18\x02 \x01(\x0b\x32\x12.edge.v1.PairGrantH\x00\x42\x06\n\x04step2I\n\x0ePairingService\x12\x37\n\x04Pair\x12\x14.edge.v1.PairRequest\x1a\x15.edge.v1.PairResponse(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15\x65\x64ge/v1/pairing.proto\x12\x07\x65\x64ge.v1\x1a\x1egoogle/protobuf/duration.proto\"*\n\tPairStart\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x65lement\x18\x02 \x01(\x0c\"\x1a\n\x0bPairConfirm\x12\x0b\n\x03mac\x18\x01 \x01(\x0c\"c\n\x0bPairRequest\x12#\n\x05start\x18\x01 \x01(\x0b\x32\x12.edge.v1.PairStartH\x00\x12\'\n\x07\x63onfirm\x18\x02 \x01(\x0b\x32\x14.edge.v1.PairConfirmH\x00\x42\x06\n\x04step\")\n\x0bPairElement\x12\x0f\n\x07\x65lement\x18\x01 \x01(\x0cJ\x04\x08\x02\x10\x03R\x03mac\"(\n\tPairGrant\x12\x0e\n\x06sealed\x18\x01 \x01(\x0c\x12\x0b\n\x03mac\x18\x02 \x01(\x0c\"f\n\x08PairCode\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12(\n\x05lives\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x13\n\x0b\x66ingerprint\x18\x03 \x01(\t\x12\r\n\x05words\x18\x04 \x01(\t\"\x87\x01\n\x0cPairResponse\x12\'\n\x07\x65lement\x18\x01 \x01(\x0b\x32\x14.edge.v1.PairElementH\x00\x12#\n\x05grant\x18\x02 \x01(\x0b\x32\x12.edge.v1.PairGrantH\x00\x12!\n\x04\x63ode\x18\x03 \x01(\x0b\x32\x11.edge.v1.PairCodeH\x00\x42\x06\n\x04step2I\n\x0ePairingService\x12\x37\n\x04Pair\x12\x14.edge.v1.PairRequest\x1a\x15.edge.v1.PairResponse(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'edge.v1.pairing_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PAIRSTART']._serialized_start=34
-  _globals['_PAIRSTART']._serialized_end=76
-  _globals['_PAIRCONFIRM']._serialized_start=78
-  _globals['_PAIRCONFIRM']._serialized_end=104
-  _globals['_PAIRREQUEST']._serialized_start=106
-  _globals['_PAIRREQUEST']._serialized_end=205
-  _globals['_PAIRELEMENT']._serialized_start=207
-  _globals['_PAIRELEMENT']._serialized_end=250
-  _globals['_PAIRGRANT']._serialized_start=252
-  _globals['_PAIRGRANT']._serialized_end=279
-  _globals['_PAIRRESPONSE']._serialized_start=281
-  _globals['_PAIRRESPONSE']._serialized_end=381
-  _globals['_PAIRINGSERVICE']._serialized_start=383
-  _globals['_PAIRINGSERVICE']._serialized_end=456
+  _globals['_PAIRSTART']._serialized_start=66
+  _globals['_PAIRSTART']._serialized_end=108
+  _globals['_PAIRCONFIRM']._serialized_start=110
+  _globals['_PAIRCONFIRM']._serialized_end=136
+  _globals['_PAIRREQUEST']._serialized_start=138
+  _globals['_PAIRREQUEST']._serialized_end=237
+  _globals['_PAIRELEMENT']._serialized_start=239
+  _globals['_PAIRELEMENT']._serialized_end=280
+  _globals['_PAIRGRANT']._serialized_start=282
+  _globals['_PAIRGRANT']._serialized_end=322
+  _globals['_PAIRCODE']._serialized_start=324
+  _globals['_PAIRCODE']._serialized_end=426
+  _globals['_PAIRRESPONSE']._serialized_start=429
+  _globals['_PAIRRESPONSE']._serialized_end=564
+  _globals['_PAIRINGSERVICE']._serialized_start=566
+  _globals['_PAIRINGSERVICE']._serialized_end=639
 # @@protoc_insertion_point(module_scope)

@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 import builtins as _builtins
 import sys
@@ -23,8 +24,11 @@ class PairStart(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     ELEMENT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """The client's name, as its token will be called."""
+    """The client's name, as its token and its private space will be called."""
     element: _builtins.bytes
+    """33 bytes. Empty, and on the unix socket: the owner asks for a new code, which is the one answer. `name` then says
+    which client may pair again under the name it has, or nothing.
+    """
     def __init__(
         self,
         *,
@@ -45,6 +49,7 @@ class PairConfirm(_message.Message):
 
     MAC_FIELD_NUMBER: _builtins.int
     mac: _builtins.bytes
+    """32 bytes."""
     def __init__(
         self,
         *,
@@ -89,18 +94,16 @@ class PairElement(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ELEMENT_FIELD_NUMBER: _builtins.int
-    MAC_FIELD_NUMBER: _builtins.int
     element: _builtins.bytes
-    mac: _builtins.bytes
+    """33 bytes."""
     def __init__(
         self,
         *,
         element: _builtins.bytes = ...,
-        mac: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["element", b"element", "mac", b"mac"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["element", b"element"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -108,24 +111,60 @@ Global___PairElement: _TypeAlias = PairElement  # noqa: Y015
 
 @_typing.final
 class PairGrant(_message.Message):
-    """Sealed under the key that the PAKE agreed on."""
-
     DESCRIPTOR: _descriptor.Descriptor
 
     SEALED_FIELD_NUMBER: _builtins.int
+    MAC_FIELD_NUMBER: _builtins.int
     sealed: _builtins.bytes
+    """The client's token and the box's id and name, sealed under the key that the PAKE agreed on."""
+    mac: _builtins.bytes
+    """The box's proof that it knows the code; 32 bytes."""
     def __init__(
         self,
         *,
         sealed: _builtins.bytes = ...,
+        mac: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["sealed", b"sealed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["mac", b"mac", "sealed", b"sealed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___PairGrant: _TypeAlias = PairGrant  # noqa: Y015
+
+@_typing.final
+class PairCode(_message.Message):
+    """For the owner's eyes, on the unix socket alone."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CODE_FIELD_NUMBER: _builtins.int
+    LIVES_FIELD_NUMBER: _builtins.int
+    FINGERPRINT_FIELD_NUMBER: _builtins.int
+    WORDS_FIELD_NUMBER: _builtins.int
+    code: _builtins.str
+    """As it is to be typed: 7K2M-9QXD."""
+    fingerprint: _builtins.str
+    """SHA-256 of the box's certificate: 64 hexadecimal digits, and six words."""
+    words: _builtins.str
+    @_builtins.property
+    def lives(self) -> _duration_pb2.Duration: ...
+    def __init__(
+        self,
+        *,
+        code: _builtins.str = ...,
+        lives: _duration_pb2.Duration | None = ...,
+        fingerprint: _builtins.str = ...,
+        words: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["lives", b"lives"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "fingerprint", b"fingerprint", "lives", b"lives", "words", b"words"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PairCode: _TypeAlias = PairCode  # noqa: Y015
 
 @_typing.final
 class PairResponse(_message.Message):
@@ -133,21 +172,25 @@ class PairResponse(_message.Message):
 
     ELEMENT_FIELD_NUMBER: _builtins.int
     GRANT_FIELD_NUMBER: _builtins.int
+    CODE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def element(self) -> Global___PairElement: ...
     @_builtins.property
     def grant(self) -> Global___PairGrant: ...
+    @_builtins.property
+    def code(self) -> Global___PairCode: ...
     def __init__(
         self,
         *,
         element: Global___PairElement | None = ...,
         grant: Global___PairGrant | None = ...,
+        code: Global___PairCode | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["element", b"element", "grant", b"grant", "step", b"step"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "element", b"element", "grant", b"grant", "step", b"step"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["element", b"element", "grant", b"grant", "step", b"step"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "element", b"element", "grant", b"grant", "step", b"step"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_step: _TypeAlias = _typing.Literal["element", "grant"]  # noqa: Y015
+    _WhichOneofReturnType_step: _TypeAlias = _typing.Literal["element", "grant", "code"]  # noqa: Y015
     _WhichOneofArgType_step: _TypeAlias = _typing.Literal["step", b"step"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_step) -> _WhichOneofReturnType_step | None: ...
 

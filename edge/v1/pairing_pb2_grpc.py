@@ -47,7 +47,8 @@ class PairingServiceServicer:
     """
 
     def Pair(self, request_iterator, context):
-        """A PAKE (SPAKE2), bound to the certificate that the client sees.
+        """A PAKE (SPAKE2), bound to the certificate that the client sees: start, element, confirm, grant. The client proves
+        itself first: until its mac is found right, the box sends nothing on which a code could be tested.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
