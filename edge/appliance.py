@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import dataclasses
 import errno
 import gc
@@ -17,25 +16,33 @@ import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvloop
 
+from edge import __version__
 from edge.backlog import Backlog
 from edge.clock import SystemClock
 from edge.config import DEFAULT_PORT, Config, models_directory
+from edge.embedder import calibrate, engine, heap
 from edge.embedder.batcher import Batcher
-from edge.embedder.governor import FixedGovernor
 from edge.embedder.onnx import load
 from edge.errors import FailedPrecondition, InvalidArgument, NotFound
+from edge.lan.tokens import Tokens
 from edge.ledger.lock import DataLock
 from edge.lexicon.words import WordLexicon
-from edge.ports import Embedder
+from edge.ports import Embedder, Governor
 from edge.recall.shallow import ShallowRecall
 from edge.service.appliance import ApplianceService
 from edge.service.memory import MemoryService
+from edge.service.pairing import PairingService
 from edge.service.server import Server, is_loopback, split_address
 from edge.spaces import Rebuilt, Spaces
+from edge.types import Micros
 from edge.upkeep.schedule import Job, Schedule
+
+if TYPE_CHECKING:
+    from edge.lan.presence import Presence
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +50,7 @@ logger = logging.getLogger(__name__)
 _RECALL_THREADS = 4
 _WORK_THREADS = 4
 _GRACE = 5.0
+_LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 _FILES = 8192
 # sun_path of unix(7), less its NUL.
 _SOCKET_PATH_BYTES = 107
@@ -55,9 +63,20 @@ class Core:
     data: Path
     config: Config
     spaces: Spaces
+    tokens: Tokens
     batcher: Batcher
+    governor: Governor
+    # When this device was measured, None for never.
+    calibrated_at: Micros | None
     recall: ShallowRecall
     clock: SystemClock
+
+    def on_hold(self) -> str:
+        """Why nothing is embedded just now; empty when something may be."""
+        budget = self.governor.budget()
+        if budget.duty <= 0:
+            return budget.reason
+        return "the model does not come back from its present work" if self.batcher.stuck() else ""
 
 
 @contextlib.contextmanager
@@ -66,32 +85,29 @@ def core(data: Path, config: Config, embedder: Embedder | None = None) -> Iterat
 
     Raises Locked when another process has the directory, ModelError when the model cannot be used.
     """
+    heap.bound()
     clock = SystemClock()
     with contextlib.ExitStack() as stack:
         read_only = _prepare(data)
         stack.enter_context(DataLock(data))
         embedder = embedder or load(config.embedding.model, models_directory(), config.embedding)
         stack.callback(embedder.close)
-        _give_back()
-        batcher = Batcher(embedder, FixedGovernor(config.embedding), clock, config.embedding)
-        batcher.start()
-        stack.callback(batcher.close)
+        calibration = calibrate.load_or_measure(embedder, models_directory(), config.embedding, clock)
+        device = calibration.device(embedder.info)
+        # What loading the model took and let go of: some 17 MB.
+        heap.trim()
+        batcher, governor = stack.enter_context(engine.running(embedder, device, config, clock))
         backlog = Backlog(batcher)
         lexicon = WordLexicon()
+        tokens = Tokens(data / "box.sqlite", clock, read_only=bool(read_only))
+        stack.callback(tokens.close)
         spaces = Spaces(data, config, clock, lexicon, backlog, batcher.info, read_only=read_only)
         stack.callback(spaces.close)
         stack.callback(backlog.close)
         spaces.open_all()
         backlog.start()
-        yield Core(data, config, spaces, batcher, ShallowRecall(batcher, lexicon, clock, config.recall), clock)
-
-
-def _give_back() -> None:
-    """What loading the model took and let go of: some 17 MB, which glibc would keep for itself."""
-    if sys.platform == "linux":
-        # Another C library has no such function, and perhaps no such need.
-        with contextlib.suppress(AttributeError, OSError):
-            ctypes.CDLL(None).malloc_trim(0)
+        recall = ShallowRecall(batcher, lexicon, clock, config.recall)
+        yield Core(data, config, spaces, tokens, batcher, governor, calibration.at or None, recall, clock)
 
 
 def _prepare(data: Path) -> str:
@@ -113,18 +129,25 @@ def _prepare(data: Path) -> str:
 
 
 def serve(data: Path, listen: Sequence[str], lan: bool, no_auth: bool, config: Config) -> int:
-    """Runs the box until SIGTERM or SIGINT; prints `ready <address> …` when it can serve. The exit status."""
-    logging.basicConfig(
-        level=os.environ.get("EDGE_LOG", "INFO").upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s"
-    )
-    if lan:
-        raise InvalidArgument("lan: TLS, pairing and mDNS come in a later version; leave --lan out", field="lan")
-    addresses = _addresses(data, listen, no_auth)
+    """Runs the box until SIGTERM or SIGINT; prints `ready <address> …` when it can serve. The exit status.
+
+    With `lan` every interface is served too: with TLS and tokens, always, and published by mDNS.
+    """
+    logging.basicConfig(level=_log_level(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    addresses = _addresses(data, listen, lan, no_auth)
     _allow_files()
     # Short turns at the interpreter, so that a recall does not wait 5 ms for a thread that segments or parses.
     sys.setswitchinterval(0.0002)
     with core(data, config) as box:
-        return uvloop.run(_serve(box, addresses, no_auth))
+        return uvloop.run(_serve(box, addresses, lan, no_auth))
+
+
+def _log_level() -> str:
+    """EDGE_LOG. Raises InvalidArgument when it names no level."""
+    level = os.environ.get("EDGE_LOG", "").upper() or "INFO"
+    if level not in _LOG_LEVELS:
+        raise InvalidArgument(f"EDGE_LOG: {level} is no level; use {', '.join(_LOG_LEVELS)}", field="EDGE_LOG")
+    return level
 
 
 def _allow_files() -> None:
@@ -152,18 +175,29 @@ def rebuild(data: Path, from_log: bool, config: Config) -> Rebuilt:
     return Rebuilt(sum(one.memories for one in facts), sum(one.vectors for one in facts))
 
 
-def _addresses(data: Path, listen: Sequence[str], no_auth: bool) -> list[str]:
-    for address in listen:
-        if address.startswith("unix:"):
-            continue
-        host, _ = split_address(address)
-        if not is_loopback(host):
-            raise InvalidArgument(
-                f"listen: {address} is not loopback, and this version serves other machines only with TLS, which "
-                "comes with --lan later; use 127.0.0.1" + (" (--no-auth is for loopback alone)" if no_auth else ""),
-                field="listen",
-            )
-    return [f"unix:{data.absolute()}/edge.sock", *(listen or [_default_tcp()])]
+def _addresses(data: Path, listen: Sequence[str], lan: bool, no_auth: bool) -> list[str]:
+    hosts = [split_address(address)[0] for address in listen if not address.startswith("unix:")]
+    others = [host for host in hosts if not is_loopback(host)]
+    if no_auth and (lan or others):
+        raise InvalidArgument(
+            "no-auth: is for loopback alone; to serve other machines start the box with --lan and without --no-auth",
+            field="lan" if lan else "listen",
+        )
+    if others and not lan:
+        raise InvalidArgument(
+            f"listen: {others[0]} is not loopback, and other machines are served with TLS and tokens only; "
+            "start the box with --lan",
+            field="listen",
+        )
+    # On all interfaces the default port is taken for the loopback too, which speaks TLS then.
+    everywhere = [f"{_any_host()}:{DEFAULT_PORT}"] if lan and not others else []
+    here = [] if listen or lan else [_default_tcp()]
+    return [f"unix:{data.absolute()}/edge.sock", *listen, *everywhere, *here]
+
+
+def _any_host() -> str:
+    """All interfaces: with both families where the system has IPv6."""
+    return "[::]" if socket.has_dualstack_ipv6() else "0.0.0.0"  # noqa: S104  # --lan asks for exactly that
 
 
 def _default_tcp() -> str:
@@ -176,25 +210,45 @@ def _default_tcp() -> str:
     return f"127.0.0.1:{DEFAULT_PORT}"
 
 
-async def _serve(box: Core, addresses: list[str], no_auth: bool) -> int:
+async def _serve(box: Core, addresses: list[str], lan: bool, no_auth: bool) -> int:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     recalls = ThreadPoolExecutor(_RECALL_THREADS, "edge-recall")
     works = ThreadPoolExecutor(_WORK_THREADS, "edge-work")
-    server = Server(box.config.limits, no_auth=no_auth)
+    presence = _presence(box) if lan else None
+    server = Server(
+        box.config.limits, box.tokens, no_auth=no_auth, certificate=presence.certificate if presence else None
+    )
     bound: list[str] = []
     server.add(
-        MemoryService(box.spaces, box.recall, box.config, box.clock, recalls, works),
-        ApplianceService(box.spaces, box.batcher, box.clock, works, box.data, bound, lambda: server.door.streams),
+        MemoryService(box.spaces, box.recall, box.config, box.clock, recalls, works, box.on_hold),
+        ApplianceService(
+            box.spaces,
+            box.tokens,
+            box.batcher,
+            box.clock,
+            works,
+            box.data,
+            bound,
+            lambda: server.door.streams,
+            box.governor.state,
+            box.calibrated_at,
+        ),
+        PairingService(presence.pairings if presence else None, works),
     )
     bound += await server.start(_usable(addresses, box.spaces.read_only))
+    if presence is not None:
+        presence.announce(server.lan_port)
+        _greet(presence, box.tokens)
     schedule = Schedule(
         [
             Job("access counts", 30.0, box.spaces.flush_accesses),
             Job("access checkpoint", 3600.0, box.spaces.checkpoint_accesses),
             Job("unfinished forgets", 60.0, box.spaces.finish_forgets),
+            Job("idle spaces", 60.0, box.spaces.close_idle),
+            Job("last uses of tokens", 60.0, box.tokens.flush),
         ],
         box.clock,
     )
@@ -205,11 +259,33 @@ async def _serve(box: Core, addresses: list[str], no_auth: bool) -> int:
     print("ready", *bound, flush=True)
     await stopping.wait()
     logger.info("stopping: letting running calls finish")
+    if presence is not None:
+        await presence.close()
     await server.stop(_GRACE)
     await asyncio.to_thread(schedule.close)
     recalls.shutdown(cancel_futures=True)
     works.shutdown(cancel_futures=True)
     return 0
+
+
+def _presence(box: Core) -> Presence:
+    # Brings cryptography and zeroconf, which a box that serves nobody else need not load.
+    from edge.lan.presence import Presence
+
+    name = box.config.lan.name
+    return Presence(box.data / "identity", box.tokens, box.spaces.names, name, __version__, box.clock)
+
+
+def _greet(presence: Presence, tokens: Tokens) -> None:
+    """At the first start, tells whoever reads the journal how to pair. Not by the log: no code is ever in one."""
+    if not any(not token.revoked_at for token in tokens.listed()):
+        code, seconds = presence.pairings.show()
+        print(
+            f"edge: no client is paired yet; on another machine run `edge pair` and type {code} "
+            f"within {seconds / 60:.0f} minutes, or later `edge pair --show` here for another code",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def _usable(addresses: list[str], read_only: str) -> list[str]:

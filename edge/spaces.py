@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
+import re
 import secrets
+import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date, datetime, timezone
 from pathlib import Path
 
 from uuid6 import uuid7
@@ -14,16 +19,21 @@ from uuid6 import uuid7
 from edge.admission.chunk import chunk
 from edge.backlog import Backlog
 from edge.config import Config
-from edge.errors import EdgeError, Exhausted, ReadOnly, Unavailable
+from edge.errors import EdgeError, Exhausted, InvalidArgument, NotFound, ReadOnly, Unavailable
 from edge.ledger.disk import left
 from edge.ports import Clock, Lexicon
 from edge.space import Space
-from edge.types import ModelInfo, Piece, check_space
+from edge.types import Micros, ModelInfo, Piece, check_space
 from edge.views import SpaceFacts
+
+logger = logging.getLogger(__name__)
 
 KEY_BYTES = 32
 # Bytes of free space below which the owner is told.
 _LITTLE = 64 << 20
+# A directory that is being erased carries this name; no space can.
+_GOING = ".going-"
+_FIRST_DATE = re.compile(r"(\d{4}-\d{2}-\d{2})-\d+\.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +42,18 @@ class Rebuilt:
     vectors: int
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A space for a list: `created_at` is the day of its first log segment, `bytes` what it takes on the disk."""
+
+    name: str
+    created_at: Micros | None
+    memories: int
+    bytes: int
+
+
 class Spaces:
-    """The open spaces of a data directory. `read_only` says why nothing may be written, or is empty."""
+    """The spaces of a data directory, those that are in use open. `read_only` says why nothing may be written."""
 
     def __init__(
         self,
@@ -53,32 +73,67 @@ class Spaces:
             name, directory, config.storage, clock, lexicon, backlog, info, self._key, pieces, bool(read_only)
         )
         self._limit = config.limits.spaces
+        self._idle = config.storage.space_idle
+        self._monotonic = clock.monotonic
         self._open: dict[str, Space] = {}
+        self._used: dict[str, float] = {}
+        # Those on the disk, with what they were when they were closed for idleness.
+        self._known: dict[str, SpaceFacts | None] = {}
         self._lock = threading.RLock()
         self._closed = False
 
     def open_all(self) -> None:
-        """Opens what the directory holds, finishing what a crash interrupted."""
-        for name in ("public", "work"):
-            if (self._root / name / "log").is_dir():
-                self.open(name)
-        for directory in sorted((self._root / "private").glob("*/log")):
-            self.open(f"private/{directory.parent.name}")
+        """Opens what the directory holds, finishing what a crash interrupted; the idle are closed again later."""
         if not self.read_only:
-            self.open("public")
+            for directory in (*self._root.glob(f"{_GOING}*"), *self._root.glob(f"private/{_GOING}*")):
+                try:
+                    _erase(directory)
+                except OSError as error:  # noqa: PERF203  # what one leaves must not keep the others, or the box, waiting
+                    logger.warning("%s could not be erased (%s); remove it", directory, error.strerror or error)
+        # Known first: however many there are, the limit is for new ones.
+        self._known.update(dict.fromkeys(self._on_disk()))
+        if not self.read_only:
+            self._known.setdefault("public", None)
+        for name in self.names():
+            self.open(name)
+
+    def _on_disk(self) -> list[str]:
+        found = [name for name in ("public", "work") if (self._root / name / "log").is_dir()]
+        for log in sorted((self._root / "private").glob("*/log")):
+            try:
+                found.append(check_space(f"private/{log.parent.name}"))
+            except InvalidArgument:  # noqa: PERF203  # a copy that its owner made by hand must not keep the box from starting
+                if not log.parent.name.startswith(_GOING):
+                    logger.warning("%s has no space's name and is left alone; rename it, or move it away", log.parent)
+        return found
 
     def names(self) -> list[str]:
-        return list(self._open)
+        """Of all there are, open or not."""
+        return list(self._known)
 
     def all(self) -> list[Space]:
+        """Those that are open."""
         return list(self._open.values())
 
     def get(self, name: str) -> Space | None:
-        return self._open.get(name)
+        """The space if it is open; takes no time."""
+        space = self._open.get(name)
+        if space is not None:
+            self._used[name] = self._monotonic()
+        return space
+
+    def find(self, name: str) -> Space | None:
+        """The space if there is one, opened if need be."""
+        space = self.get(name)
+        if space is None:
+            # One that is being deleted is waited for, so that it is not made again.
+            with self._lock:
+                space = self.open(name) if name in self._known else None
+        return space
 
     def open(self, name: str) -> Space:
         """The space, made if there is none yet. Raises InvalidArgument, ReadOnly, Exhausted."""
-        space = self._open.get(name)
+        space = self.get(name)
         if space is not None:
             return space
         with self._lock:
@@ -86,27 +141,80 @@ class Spaces:
                 raise Unavailable("the box is stopping; try again in a few seconds", retry_after=5.0)
             space = self._open.get(name)
             if space is None:
-                directory = self._root.joinpath(*check_space(name).split("/"))
+                directory = self._directory(check_space(name))
                 if self.read_only and not directory.is_dir():
                     raise ReadOnly(f"{self.read_only}; free or remount it, then restart the box")
-                if len(self._open) >= self._limit and not directory.is_dir():
+                if len(self._known) >= self._limit and name not in self._known:
                     raise Exhausted(
-                        f"space: the box has {len(self._open)} spaces already; use one of them, or raise "
+                        f"space: the box has {len(self._known)} spaces already; use one of them, or raise "
                         "limits.spaces in its config.toml",
                         field="space",
                         reason="TOO_MANY_SPACES",
                     )
                 space = self._make(name, directory)
+                self._known[name] = None
                 self._open[name] = space
+            self._used[name] = self._monotonic()
             return space
+
+    def close_idle(self) -> None:
+        """Closes what nobody has used for a while: a closed space costs nothing, and opens when it is asked for."""
+        for space in self.all():
+            with self._lock:
+                unused = self._monotonic() - self._used[space.name]
+                if self._closed or self._open.get(space.name) is not space or unused < self._idle:
+                    continue
+                facts = space.facts()
+                if facts.pending or facts.rebuilding:
+                    continue
+                self._known[space.name] = facts
+                del self._open[space.name]
+                space.close()
+
+    def listed(self) -> list[Listed]:
+        """Every space, by name."""
+        found = []
+        for facts in sorted(self.facts(), key=lambda one: one.name):
+            directory = self._directory(facts.name)
+            days = [
+                date.fromisoformat(day[1])
+                for path in directory.glob("log/*")
+                if (day := _FIRST_DATE.fullmatch(path.name))
+            ]
+            created_at = _micros(min(days)) if days else None
+            found.append(Listed(facts.name, created_at, facts.memories, _size(directory)))
+        return found
+
+    def delete(self, name: str) -> None:
+        """Erases a space with all that is in it; after a crash in between, the next start goes on.
+
+        Raises NotFound, ReadOnly.
+        """
+        check_space(name, "name")
+        with self._lock:
+            if name not in self._known:
+                raise NotFound("name: there is no such space; `edge space list` names them", field="name")
+            if self.read_only:
+                raise ReadOnly(f"{self.read_only}; free or remount it, then restart the box")
+            space = self._open.pop(name, None)
+            if space is not None:
+                space.close()
+            directory = self._directory(name)
+            going = directory.with_name(f"{_GOING}{uuid7()}")
+            directory.rename(going)
+            del self._known[name]
+        _erase(going)
+        logger.info("a space was deleted")
 
     def rebuild(self, name: str, from_log: bool) -> Rebuilt:
         """Makes the index anew from the stored vectors, or every view from the log; vectors then follow by themselves.
 
-        A call on the space that comes while its views are made anew is told to come again.
+        A call on the space that comes while its views are made anew is told to come again. Raises NotFound, ReadOnly.
         """
         with self._lock:
-            space = self.open(name)
+            space = self.find(name)
+            if space is None:
+                raise NotFound("spaces: the box has no such space; `edge status` lists them", field="spaces")
             if not from_log:
                 return Rebuilt(space.queries.counts().memories, space.index.rebuild().result())
             if self.read_only:
@@ -115,6 +223,9 @@ class Spaces:
             space.discard_views()
             self._open[name] = self._make(name, space.directory)
             return Rebuilt(self._open[name].queries.counts().memories, 0)
+
+    def _directory(self, name: str) -> Path:
+        return self._root.joinpath(*name.split("/"))
 
     def flush_accesses(self) -> None:
         for space in self.all():
@@ -129,7 +240,17 @@ class Spaces:
             space.finish_forgets()
 
     def facts(self) -> list[SpaceFacts]:
-        return [space.facts() for space in self.all()]
+        """Of every space; a closed one is as it was when it was closed."""
+        found = []
+        for name in list(self._known):
+            space = self._open.get(name)
+            if space is not None:
+                # One that is being deleted has nothing to tell any more.
+                with contextlib.suppress(Unavailable):
+                    found.append(space.facts())
+            elif (closed := self._known.get(name)) is not None:
+                found.append(closed)
+        return found
 
     def warnings(self) -> list[str]:
         found = [f"nothing is written: {self.read_only}"] if self.read_only else []
@@ -145,6 +266,29 @@ class Spaces:
             self._closed = True
             for space in self.all():
                 space.close()
+
+
+def _erase(directory: Path) -> None:
+    """With all that is in it, also of one that is a link to another disk."""
+    if directory.is_symlink():
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(directory.resolve())
+        directory.unlink()
+    else:
+        shutil.rmtree(directory)
+
+
+def _micros(day: date) -> Micros:
+    return int(datetime(day.year, day.month, day.day, tzinfo=timezone.utc).timestamp()) * 1_000_000
+
+
+def _size(directory: Path) -> int:
+    total = 0
+    for path in directory.rglob("*"):
+        # A snapshot may be replaced meanwhile.
+        with contextlib.suppress(FileNotFoundError):
+            total += path.stat().st_size
+    return total
 
 
 def pieces(text: str) -> tuple[Piece, ...]:

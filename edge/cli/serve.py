@@ -14,7 +14,7 @@ from edge.config import data_directory, load
 @click.command("serve")
 @options.data
 @click.option("--listen", multiple=True, metavar="A", help="host:port; repeatable (default: 127.0.0.1:7430).")
-@click.option("--lan", is_flag=True, help="Serve the local network (comes with pairing, in a later version).")
+@click.option("--lan", is_flag=True, help="Serve the local network too: TLS, tokens, found by mDNS.")
 @click.option("--no-auth", is_flag=True, help="Ask no token; for loopback addresses only.")
 @click.option(
     "--config",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,10 +13,11 @@ from google.rpc import code_pb2, error_details_pb2, status_pb2
 from edge.admission.check import check_tags
 from edge.config import Limits
 from edge.errors import EdgeError, InvalidArgument
+from edge.ports import GovernorState
 from edge.recall.fuse import fading
 from edge.recall.level import at_level
-from edge.types import Answer, Depth, Filter, Hit, Level, Memory, Micros, Receipt, check_kind
-from edge.v1 import memory_pb2, types_pb2
+from edge.types import Answer, Depth, Filter, Hit, Level, Memory, Micros, ModelInfo, Receipt, SensorFact, check_kind
+from edge.v1 import appliance_pb2, memory_pb2, types_pb2
 
 _SECOND = 1_000_000
 _FIRST: Micros = 0
@@ -142,6 +144,49 @@ def receipt_message(receipt: Receipt) -> memory_pb2.ForgetReceipt:
         segments_rewritten=receipt.segments_rewritten,
         snapshots_dropped=receipt.snapshots_dropped,
         memory_ids=receipt.memory_ids,
+    )
+
+
+def model_message(info: ModelInfo, calibrated_at: Micros | None) -> appliance_pb2.ModelStatus:
+    """A prepared model's id is `<id>+<variant>`."""
+    return appliance_pb2.ModelStatus(
+        id=info.id,
+        dimension=info.dimension,
+        device=info.device,
+        workers=info.workers,
+        bytes=info.bytes,
+        variant=info.id.partition("+")[2] or "stock",
+        calibrated_at=None if calibrated_at is None else timestamp(calibrated_at),
+    )
+
+
+def governor_message(state: GovernorState) -> appliance_pb2.GovernorStatus:
+    """`since` is unset while the level never changed."""
+    budget = state.budget
+    return appliance_pb2.GovernorStatus(
+        level=int(budget.level),  # type: ignore[arg-type]  # the enums share their numbers
+        reason=budget.reason,
+        since=timestamp(state.since) if state.since else None,
+        changes=state.changes,
+        padded_tokens=budget.padded_tokens,
+        row_tokens=budget.row_tokens,
+        threads=budget.threads,
+        duty=budget.duty,
+        background=budget.background,
+        temperature=state.temperature,
+        temperature_limit=state.limit,
+        memory_available=state.memory_available,
+        sensors=[_sensor(fact) for fact in state.sensors],
+    )
+
+
+def _sensor(fact: SensorFact) -> appliance_pb2.SensorStatus:
+    lies = fact.value is not None and not math.isfinite(fact.value)
+    return appliance_pb2.SensorStatus(
+        name=fact.name,
+        value=None if lies else fact.value,
+        unit=fact.unit,
+        problem=fact.problem or ("its value is not a number" if lies else ""),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 _CANDIDATES = "candidates and undo come with the tiers of memory"
 _GRAPH = "entities, facts and timelines come with the graph"
 _WORKING = "task state comes with working memory"
-_SPACES = "spaces and tokens are managed from the version that pairs clients; until then the box has one owner"
 _BACKUP = "until backup over the wire is built, stop the box and copy its data directory: log/ holds everything"
 _MODEL = "switching the model of a running box comes later; restart with `edge serve --model ID`"
 _EGRESS = "this version sends nothing anywhere, so there is no list of it"
@@ -23,12 +22,5 @@ LATER = {
     "/edge.v1.ApplianceService/Backup": _BACKUP,
     "/edge.v1.ApplianceService/Restore": _BACKUP,
     "/edge.v1.ApplianceService/UseModel": _MODEL,
-    "/edge.v1.ApplianceService/ListSpaces": _SPACES,
-    "/edge.v1.ApplianceService/CreateSpace": _SPACES,
-    "/edge.v1.ApplianceService/DeleteSpace": _SPACES,
-    "/edge.v1.ApplianceService/CreateToken": _SPACES,
-    "/edge.v1.ApplianceService/ListTokens": _SPACES,
-    "/edge.v1.ApplianceService/RevokeToken": _SPACES,
     "/edge.v1.ApplianceService/ListEgress": _EGRESS,
-    "/edge.v1.PairingService/Pair": "pairing comes with the LAN; until then use the unix socket",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,19 +13,23 @@ from edge.config import Config
 from edge.errors import DeadlineExceeded, Exhausted, InvalidArgument, NotFound
 from edge.ports import Clock
 from edge.recall.shallow import ShallowRecall
-from edge.service import convert
+from edge.service import convert, permissions
 from edge.service.ingesting import IngestStream, Window
 from edge.service.paging import PageToken
 from edge.space import Space
 from edge.spaces import Spaces
-from edge.types import NOTE_KIND, Answer, MemoryState, Question, Turn, check_kind, check_space
+from edge.types import NOTE_KIND, Answer, MemoryState, Question, Scope, Turn, check_kind, check_space
 from edge.v1 import memory_pb2, memory_pb2_grpc, types_pb2
 
 _DEFAULT_TOP_K = 5
 _DEFAULT_CONTEXT_TOKENS = 400
 _DEFAULT_PAGE = 100
-_OWNERS_SPACE = "public"
 _REMEMBERED = "remember"
+# Seconds that one who says "remember" waits for the vector at most.
+_SEARCHABLE_SECONDS = 2.0
+# Seconds that a refused recall is told to wait, least and most; how much the newest answer weighs in the mean.
+_SOONEST, _LATEST = 0.1, 60.0
+_SMOOTHING = 0.2
 
 
 class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
@@ -42,7 +46,10 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
         clock: Clock,
         recalls: ThreadPoolExecutor,
         works: ThreadPoolExecutor,
+        on_hold: Callable[[], str] = str,
     ) -> None:
+        """`on_hold` says why nothing is embedded just now, or is empty."""
+        self._on_hold = on_hold
         self._spaces = spaces
         self._recall = recall
         self._config = config
@@ -52,6 +59,8 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
         self._works = works
         self._bytes = Window(config.limits.inflight_bytes)
         self._recalls = 0
+        # Seconds from asking to answer: under a flood, what those that wait now will take.
+        self._recall_seconds = 0.0
 
     async def Ingest(self, requests: AsyncIterator[memory_pb2.IngestRequest], context: Any) -> None:
         stream = IngestStream(
@@ -61,6 +70,7 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
             self._bytes,
             self._limits.stream_window,
             self._limits.turns_per_message,
+            self._on_hold,
         )
         await stream.run(requests, context.write)
 
@@ -72,7 +82,7 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
             await context.write(await self._answer(request, _deadline(context)))
 
     async def Remember(self, request: memory_pb2.RememberRequest, context: Any) -> memory_pb2.RememberResponse:
-        name = check_space(request.space or _OWNERS_SPACE)
+        name = _writable(request.space)
         now = self._clock.now()
         # Its own session, so that the same words said again later are a new memory.
         turn = check_turn(
@@ -91,14 +101,15 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
         )
         space = await self._run(self._spaces.open, name)
         stored = await asyncio.wrap_future(space.ingest.store([turn]))
-        await asyncio.wrap_future(stored.searchable)
+        # Behind a long backlog it is found by its words first.
+        await asyncio.wait([asyncio.wrap_future(stored.searchable)], timeout=_SEARCHABLE_SECONDS)
         memories = await self._run(space.by_ids, stored.results[0].memory_ids)
         return memory_pb2.RememberResponse(memories=[convert.memory_message(memory, now) for memory in memories])
 
     async def GetMemory(self, request: memory_pb2.GetMemoryRequest, context: Any) -> memory_pb2.GetMemoryResponse:
         level = convert.level_of(request.level)
         name, memory_id = _address(request.id, "id")
-        for space in self._named([name] if name else []):
+        for space in await self._named([name] if name else [], Scope.READ, "id"):
             for memory in await self._run(space.by_ids, (memory_id,)):
                 message = convert.memory_message(memory, self._clock.now(), level)
                 return memory_pb2.GetMemoryResponse(memory=message)
@@ -113,7 +124,7 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
         level, wanted = convert.level_of(request.level), convert.filter_of(request.filter, self._limits)
         token = PageToken.read(request.page_token)
         found = []
-        for space in self._named(request.spaces):
+        for space in await self._named(request.spaces, Scope.READ):
             found += await self._run(space.list_page, wanted, size + 1, token.after(space.name))
         found.sort(key=lambda memory: (memory.occurred_at, memory.rowid), reverse=True)
         page, more = found[:size], found[size:]
@@ -131,13 +142,20 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
                 field="ids",
             )
         addresses = [_address(id_, f"ids[{index}]") for index, id_ in enumerate(request.ids)]
+        for index, (name, _) in enumerate(addresses):
+            if name:
+                permissions.check_space_right(permissions.current.get(), Scope.DELETE, name, f"ids[{index}]")
         receipts = []
-        for space in self._named(request.spaces):
+        for space in await self._named(request.spaces, Scope.DELETE):
             ids = [memory_id for name, memory_id in addresses if name in ("", space.name)]
             if ids or not addresses:
                 receipts.append(await self._run(space.forget, ids, None if ids else wanted, request.dry_run))
         if addresses and not any(receipt.turns for receipt in receipts):
-            raise NotFound("ids: none of these is a memory of this box; nothing was changed", field="ids")
+            raise NotFound(
+                "ids: none of these is here, or you may not delete it (a paired client may in its own space, the owner "
+                "on the box in all); nothing was changed",
+                field="ids",
+            )
         message = memory_pb2.ForgetReceipt(dry_run=request.dry_run)
         for receipt in receipts:
             part = convert.receipt_message(receipt)
@@ -149,16 +167,21 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
 
     async def _answer(self, request: memory_pb2.RecallRequest, deadline: float | None) -> memory_pb2.RecallResponse:
         if self._recalls >= self._limits.recalls_in_flight:
-            raise Exhausted(f"{self._recalls} recalls are already in flight; ask again shortly", retry_after=0.1)
+            wait = min(_LATEST, max(_SOONEST, self._recall_seconds))
+            raise Exhausted(
+                f"{self._recalls} recalls are already in flight; ask again in {wait:.1f} seconds", retry_after=wait
+            )
         question = self._question(request, deadline)
-        spaces = self._named(request.spaces)
         self._recalls += 1
         try:
+            spaces = await self._named(request.spaces, Scope.READ)
             if request.wait_for:
                 convert.at_most(self._limits.filter_values, request.wait_for, "wait_for")
                 await self._wait_for(request.wait_for, spaces, deadline)
+            begun = self._clock.monotonic()
             looking = asyncio.get_running_loop().run_in_executor(self._recall_threads, self._look, question, spaces)
             answer: Answer = await looking
+            self._recall_seconds += _SMOOTHING * (self._clock.monotonic() - begun - self._recall_seconds)
         finally:
             self._recalls -= 1
         return convert.answer_message(answer, [space.name for space in spaces], self._clock.now(), question.level)
@@ -180,7 +203,7 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
             raise InvalidArgument(f"context_tokens: must be 1 to {limits.context_tokens}", field="context_tokens")
         return Question(
             query=check_query(request.query, limits),
-            spaces=tuple(request.spaces) or tuple(self._spaces.names()),
+            spaces=tuple(request.spaces),
             depth=convert.depth_of(request.depth),
             top_k=top_k,
             filter=convert.filter_of(request.filter, self._limits),
@@ -203,7 +226,7 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
             ) from None
 
     def _turn(self, wire: types_pb2.Turn) -> tuple[str, Turn]:
-        space = check_space(wire.space or _OWNERS_SPACE)
+        space = _writable(wire.space)
         occurred_at = convert.optional_micros(wire, "occurred_at", "occurred_at")
         return space, check_turn(
             source=wire.source,
@@ -217,15 +240,30 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
             limits=self._limits,
         )
 
-    def _named(self, names: Sequence[str]) -> list[Space]:
-        """These spaces, or all; one that holds nothing yet is simply empty."""
-        if not names:
-            return self._spaces.all()
-        spaces = (self._spaces.get(check_space(name, "spaces")) for name in dict.fromkeys(names))
+    async def _named(self, names: Sequence[str], scope: Scope, field: str = "spaces") -> list[Space]:
+        """These spaces, or all that the caller may reach so; one that holds nothing yet is simply empty."""
+        caller = permissions.current.get()
+        if names:
+            wanted = [
+                permissions.check_space_right(caller, scope, check_space(name, field), field)
+                for name in dict.fromkeys(names)
+            ]
+        else:
+            wanted = [name for name in self._spaces.names() if caller.may(scope, name)]
+        spaces = [self._spaces.get(name) for name in wanted]
+        if None in spaces:
+            # Closed for idleness, or not there: a matter of the disk.
+            spaces = await self._run(lambda: [self._spaces.find(name) for name in wanted])
         return [space for space in spaces if space is not None]
 
     async def _run(self, function: Any, *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._works, function, *arguments)
+
+
+def _writable(name: str) -> str:
+    """The space that is named, or the caller's own; raises PermissionDenied where the caller may not write."""
+    caller = permissions.current.get()
+    return permissions.check_space_right(caller, Scope.WRITE, check_space(name or caller.home), "space")
 
 
 def _deadline(context: Any) -> float | None:

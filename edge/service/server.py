@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import resource
 import socket
 import stat
 from collections.abc import Sequence
@@ -17,8 +18,9 @@ from grpc_reflection.v1alpha import reflection
 from edge.config import Limits
 from edge.errors import EdgeError, FailedPrecondition, InvalidArgument
 from edge.service.appliance import ApplianceService
-from edge.service.intercept import Door
+from edge.service.intercept import Door, Tokens
 from edge.service.memory import MemoryService
+from edge.service.pairing import PairingService
 from edge.v1 import (
     appliance_pb2,
     appliance_pb2_grpc,
@@ -40,13 +42,22 @@ SERVICES = (
     pairing_pb2.DESCRIPTOR.services_by_name["PairingService"].full_name,
 )
 _MINUTE_MS = 60_000
+_LAST_WORD = 0.05
+_MOST_CONNECTIONS = 4096
 
 
 class Server:
-    """Built on the event loop that serves; `port` of a TCP address may be 0."""
+    """Built on the event loop that serves; `port` of a TCP address may be 0.
 
-    def __init__(self, limits: Limits, *, no_auth: bool) -> None:
-        self.door = Door(no_auth=no_auth, streams=limits.streams)
+    `certificate` is (key, certificate), both PEM: what other machines are served with, and only with TLS. (gRPC speaks
+    1.2 and 1.3.)
+    """
+
+    def __init__(
+        self, limits: Limits, tokens: Tokens, *, no_auth: bool, certificate: tuple[bytes, bytes] | None = None
+    ) -> None:
+        self._credentials = grpc.ssl_server_credentials([certificate]) if certificate else None
+        self.door = Door(tokens, no_auth=no_auth, streams=limits.streams)
         self._health = health.aio.HealthServicer()
         self._server = grpc.aio.server(
             interceptors=[self.door],
@@ -59,17 +70,22 @@ class Server:
                 ("grpc.keepalive_permit_without_calls", 1),
                 ("grpc.keepalive_time_ms", 2 * _MINUTE_MS),
                 ("grpc.keepalive_timeout_ms", 20_000),
+                # Whoever connects and says nothing is not waited for.
+                ("grpc.server_handshake_timeout_ms", 10_000),
+                ("grpc.max_allowed_incoming_connections", _connections()),
             ],
         )
         self._sockets: list[Path] = []
+        # Where other machines reach the box; 0 while none can.
+        self.lan_port = 0
 
-    def add(self, memory: MemoryService, appliance: ApplianceService) -> None:
+    def add(self, memory: MemoryService, appliance: ApplianceService, pairing: PairingService) -> None:
         memory_pb2_grpc.add_MemoryServiceServicer_to_server(memory, self._server)
         appliance_pb2_grpc.add_ApplianceServiceServicer_to_server(appliance, self._server)
+        pairing_pb2_grpc.add_PairingServiceServicer_to_server(pairing, self._server)
         # Named in the wire, built later: the door answers for them (service/later.py).
         graph_pb2_grpc.add_GraphServiceServicer_to_server(graph_pb2_grpc.GraphServiceServicer(), self._server)
         working_pb2_grpc.add_WorkingServiceServicer_to_server(working_pb2_grpc.WorkingServiceServicer(), self._server)
-        pairing_pb2_grpc.add_PairingServiceServicer_to_server(pairing_pb2_grpc.PairingServiceServicer(), self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
@@ -104,7 +120,16 @@ class Server:
 
     def _listen(self, address: str, target: str) -> str:
         try:
-            port = self._server.add_insecure_port(target)
+            if address.startswith("unix:") or is_loopback(split_address(address)[0]):
+                port = self._server.add_insecure_port(target)
+            elif self._credentials is not None:
+                port = self.lan_port = self._server.add_secure_port(target, self._credentials)
+            else:
+                raise InvalidArgument(
+                    f"listen: {address} is not loopback, and other machines are served with TLS and tokens only; "
+                    "start the box with --lan",
+                    field="listen",
+                )
         except RuntimeError:
             port = 0
         if not port:
@@ -118,6 +143,8 @@ class Server:
     async def stop(self, grace: float) -> None:
         """Health says no, new calls are turned away, running ones get `grace` seconds, then handlers are waited for."""
         await self._health.enter_graceful_shutdown()
+        # For those who watch it to hear so, before their streams end.
+        await asyncio.sleep(_LAST_WORD)
         self.door.close()
         await self._server.stop(grace)
         # stop() does not wait for the handlers of calls it aborted.
@@ -128,6 +155,12 @@ class Server:
     def _remove_sockets(self) -> None:
         for path in self._sockets:
             path.unlink(missing_ok=True)
+
+
+def _connections() -> int:
+    """How many a listener takes: so few that, whoever floods it, files are left for the log and the databases."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MOST_CONNECTIONS if files == resource.RLIM_INFINITY else min(files // 2, _MOST_CONNECTIONS)
 
 
 def split_address(address: str) -> tuple[str, int]:

@@ -30,6 +30,13 @@ BUILT = {
     "/edge.v1.ApplianceService/GetStatus",
     "/edge.v1.ApplianceService/WatchStatus",
     "/edge.v1.ApplianceService/Rebuild",
+    "/edge.v1.ApplianceService/ListSpaces",
+    "/edge.v1.ApplianceService/CreateSpace",
+    "/edge.v1.ApplianceService/DeleteSpace",
+    "/edge.v1.ApplianceService/CreateToken",
+    "/edge.v1.ApplianceService/ListTokens",
+    "/edge.v1.ApplianceService/RevokeToken",
+    "/edge.v1.PairingService/Pair",
 }
 
 

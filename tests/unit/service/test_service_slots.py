@@ -20,11 +20,14 @@ REQUEST = memory_pb2.RecallRequest(query="问")
 
 
 class Clock:
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
     def now(self) -> int:
         return 1_750_000_000_000_000
 
     def monotonic(self) -> float:
-        return 0.0
+        return self.seconds
 
 
 class Spaces:
@@ -64,10 +67,15 @@ def recall() -> Recall:
 
 
 @pytest.fixture
-async def service(recall: Recall) -> AsyncIterator[MemoryService]:
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def service(recall: Recall, clock: Clock) -> AsyncIterator[MemoryService]:
     config = Config(limits=Limits(recalls_in_flight=2))
     with ThreadPoolExecutor(1) as threads:
-        yield MemoryService(Spaces(), recall, config, Clock(), threads, threads)  # type: ignore[arg-type]  # all of them that a recall without spaces touches
+        yield MemoryService(Spaces(), recall, config, clock, threads, threads)  # type: ignore[arg-type]  # all of them that a recall without spaces touches
         recall.gate.set()
 
 
@@ -85,6 +93,23 @@ async def test_more_recalls_than_slots_are_told_when_to_come_again(service: Memo
     recall.gate.set()
     await asyncio.gather(*running)
     await service.Recall(REQUEST, Context())
+
+
+async def test_the_time_to_come_again_is_what_recalls_take_just_now(
+    service: MemoryService, recall: Recall, clock: Clock
+) -> None:
+    recall.gate.set()
+    for _ in range(20):
+        running = await waiting(service)
+        clock.seconds += 4
+        await running
+    recall.gate.clear()
+    slow = [await waiting(service) for _ in range(2)]
+    with pytest.raises(Exhausted) as caught:
+        await service.Recall(REQUEST, Context())
+    assert caught.value.retry_after == pytest.approx(4, rel=0.1)
+    recall.gate.set()
+    await asyncio.gather(*slow)
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["one that is looked at", "one that waits for a thread"])

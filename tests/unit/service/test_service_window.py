@@ -9,13 +9,14 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from grpc_calls import field_of, message, turn
+from grpc_calls import field_of, message, reason_of, turn
 from hypothesis import given
 from hypothesis import strategies as st
 
 from edge.errors import DataLoss, DiskFull, EdgeError, InvalidArgument, Unavailable
 from edge.futures import promise
 from edge.ingest import Stored, TurnResult
+from edge.service import ingesting
 from edge.service.ingesting import IngestStream, Window
 from edge.types import Turn, TurnState
 from edge.v1 import memory_pb2, types_pb2
@@ -107,8 +108,15 @@ class Desk:
         self._loop = asyncio.get_running_loop()
         self.bytes = Window(bytes_window)
         self.closed = set(closed)
+        self.on_hold = ""
         stream = IngestStream(
-            self._check, self._store, lambda space: space not in self.closed, self.bytes, turns_window, 4
+            self._check,
+            self._store,
+            lambda space: space not in self.closed,
+            self.bytes,
+            turns_window,
+            4,
+            lambda: self.on_hold,
         )
         self.task = asyncio.create_task(stream.run(self._requests(), self._write))
 
@@ -140,10 +148,10 @@ class Desk:
     async def _write(self, response: memory_pb2.IngestResponse) -> None:
         self.answers.append(response)
 
-    def log(self, number: int = 0) -> Callable[[], Future[None]]:
+    def log(self, number: int = 0) -> Callable[[], Future[dict[bytes, EdgeError]]]:
         """The log answers the first open batch; gives what makes it searchable."""
         _, turns, future = self.stored.pop(number)
-        searchable: Future[None] = promise()
+        searchable: Future[dict[bytes, EdgeError]] = promise()
         future.set_result(Stored(tuple(TurnResult(TurnState.STORED, b"f", ("m",)) for _ in turns), searchable))
         return lambda: searchable
 
@@ -165,9 +173,9 @@ async def test_each_message_is_answered_twice_in_order() -> None:
     first, second = desk.log(), desk.log()
     await settled()
     assert [answer.client_ref for answer in desk.answers] == ["1", "2"]
-    second().set_result(None)
+    second().set_result({})
     await settled()
-    first().set_result(None)
+    first().set_result({})
     await desk.task
     # Found in another order than stored: each is told as soon as it is so.
     assert [answer.client_ref for answer in desk.answers] == ["1", "2", "2", "1"]
@@ -179,7 +187,7 @@ async def test_a_bad_turn_keeps_its_place_among_its_neighbours() -> None:
     desk.incoming.put_nowait(said("a", "", "c"))
     desk.incoming.put_nowait(None)
     await settled()
-    desk.log()().set_result(None)
+    desk.log()().set_result({})
     await desk.task
     assert desk.states() == [[STORED, REJECTED, STORED], [SEARCHABLE, REJECTED, SEARCHABLE]]
     assert [result.index for result in desk.answers[0].results] == [0, 1, 2]
@@ -205,10 +213,10 @@ async def test_spaces_are_stored_apart_and_answered_together() -> None:
         ("work", ["a", "c"]),
         ("public", ["b"]),
     ]
-    desk.log()().set_result(None)
+    desk.log()().set_result({})
     await settled()
     assert not desk.answers
-    desk.log()().set_result(None)
+    desk.log()().set_result({})
     await desk.task
     assert desk.states() == [[STORED] * 3, [SEARCHABLE] * 3]
 
@@ -219,8 +227,8 @@ async def test_a_space_that_is_not_open_yet_is_opened_off_the_loop() -> None:
     desk.incoming.put_nowait(None)
     await desk.has_stored(2)
     assert desk.threads[0] != threading.get_ident() == desk.threads[1]
-    desk.log()().set_result(None)
-    desk.log()().set_result(None)
+    desk.log()().set_result({})
+    desk.log()().set_result({})
     await desk.task
 
 
@@ -235,11 +243,11 @@ async def test_reading_stops_while_too_many_turns_are_under_way() -> None:
     await settled()
     # Stored, but not searchable: still under way.
     assert len(desk.stored) == 1
-    found().set_result(None)
+    found().set_result({})
     await settled()
     assert len(desk.stored) == 2
     while desk.stored:
-        desk.log()().set_result(None)
+        desk.log()().set_result({})
         await settled()
     await desk.task
     assert [answer.client_ref for answer in desk.answers] == [ref for ref in "12345" for _ in range(2)]
@@ -253,7 +261,7 @@ async def test_bytes_are_given_back_when_the_log_has_answered() -> None:
     for _ in range(3):
         await settled()
         assert len(desk.stored) == 1
-        desk.log()().set_result(None)
+        desk.log()().set_result({})
     await desk.task
     await desk.bytes.take(1)
 
@@ -278,7 +286,7 @@ async def test_a_message_of_the_wrong_size_ends_the_stream_once_the_rest_is_answ
     desk.incoming.put_nowait(said(*["x"] * count))
     await settled()
     assert not desk.task.done()
-    desk.log()().set_result(None)
+    desk.log()().set_result({})
     with pytest.raises(InvalidArgument, match=r"^turns: "):
         await desk.task
     assert desk.states() == [[STORED], [SEARCHABLE]]
@@ -290,7 +298,7 @@ async def test_what_the_log_cannot_take_is_rejected_with_the_reason() -> None:
     desk.incoming.put_nowait(said("b"))
     await settled()
     desk.stored.pop(0)[2].set_exception(DiskFull("no room", retry_after=1.0))
-    desk.log()().set_result(None)
+    desk.log()().set_result({})
     desk.incoming.put_nowait(None)
     await desk.task
     assert sorted(desk.states()) == sorted([[REJECTED], [REJECTED], [STORED], [SEARCHABLE]])
@@ -307,7 +315,7 @@ async def test_what_is_stored_and_cannot_be_found_stays_stored_and_says_why(erro
     await settled()
     desk.incoming.put_nowait(said("b"))
     await settled()
-    desk.log()().set_result(None)
+    desk.log()().set_result({})
     desk.incoming.put_nowait(None)
     await desk.task
     assert desk.states() == [[STORED], [STORED], [STORED], [SEARCHABLE]]
@@ -324,7 +332,7 @@ async def test_a_space_that_takes_nothing_rejects_its_turns_alone() -> None:
     desk.refusal = None
     desk.incoming.put_nowait(said("b"))
     await settled()
-    desk.log()().set_result(None)
+    desk.log()().set_result({})
     desk.incoming.put_nowait(None)
     await desk.task
     assert sorted(desk.states()) == sorted([[REJECTED], [REJECTED], [STORED], [SEARCHABLE]])
@@ -353,3 +361,25 @@ async def test_a_reader_that_fails_ends_the_stream() -> None:
     desk.log()
     with pytest.raises(ConnectionError):
         await task
+
+
+async def test_while_nothing_is_embedded_turns_are_still_stored_and_told_that_they_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ingesting, "_LOOK", 0.001)
+    monkeypatch.setattr(ingesting, "_ON_HOLD", 0.002)
+    desk = Desk(turns_window=1)
+    desk.on_hold = "91 C of 85 C"
+    for text in "abc":
+        desk.incoming.put_nowait(said(text))
+    desk.incoming.put_nowait(None)
+    for _ in range(3):
+        # The window holds one turn: the next is read because the one before had its second answer.
+        await desk.has_stored(1)
+        desk.log()
+    await desk.task
+    seconds = [answer for answer in desk.answers if answer.results[0].HasField("error")]
+    assert len(desk.answers) == 6
+    assert [answer.results[0].state for answer in seconds] == [STORED] * 3
+    assert all(reason_of(answer.results[0].error) == ingesting.EMBEDDED_LATER for answer in seconds)
+    assert all("91 C of 85 C" in answer.results[0].error.message for answer in seconds)
