@@ -30,8 +30,12 @@ _COMMANDS = {
     "ls": ("ls", "List memories, newest first."),
     "forget": ("forget", "Erase memories for good."),
     "status": ("status", "How the box is."),
+    "space": ("space", "List, make and delete spaces."),
+    "token": ("token", "Give and revoke the tokens of clients."),
+    "discover": ("discover", "List the boxes on this network."),
+    "pair": ("pair", "Trust a box, and be trusted by it, by a one-time code."),
     "doctor": ("doctor", "Check what the box needs on this machine."),
-    "model": ("model", "List and fetch embedding models."),
+    "model": ("model", "List, fetch and calibrate embedding models."),
     "demo": ("demo.command", "Store and recall a conversation of 84 days."),
     "verify": ("verify", "Check the data directory against its checksums."),
     "rebuild": ("rebuild", "Make the index, or everything, anew from the log."),
@@ -66,8 +70,8 @@ class LazyGroup(click.Group):
 def edge(ctx: click.Context) -> int:
     """A memory box for the home: keeps what was said, and gives it back when asked.
 
-    Where the box is: EDGE_ADDRESS (host:port or unix:path), else the socket in EDGE_DATA, else 127.0.0.1:7430;
-    EDGE_TOKEN for addresses that need one.
+    Where the box is: EDGE_ADDRESS (host:port, unix:path or a paired box's name), else the socket in EDGE_DATA, else
+    127.0.0.1:7430, else the box that is paired; EDGE_TOKEN for addresses that need one and are not paired.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help(), err=True)

@@ -62,10 +62,12 @@ def command(files: tuple[str, ...], wait: str, json_: bool, address: str | None,
     took = time.monotonic() - started
     summary = {"turns": tally.turns, "states": dict(tally.states), "seconds": round(took, 3)}
     if json_:
-        click.echo(as_json({**summary, "rejected": tally.rejected}))
+        click.echo(as_json({**summary, "words_only": tally.words_only, "rejected": tally.rejected}))
     else:
         states = ", ".join(f"{count:,} {state}" for state, count in tally.states.items()) or "nothing"
         click.echo(f"{tally.turns:,} turns: {states}, in {took:.1f} s ({tally.turns / max(took, 1e-9):.0f} turns/s)")
+        if tally.words_only:
+            click.echo(f"{tally.words_only:,} of them, or a part, by words only: {one_line(tally.why)}")
         if wait == "searchable" and tally.states["stored"]:
             click.echo("the connection broke in between: the box makes the stored ones searchable by itself")
     return 1 if tally.states["rejected"] else 0
@@ -78,6 +80,9 @@ class Tally:
         self.turns = 0
         self.states: Counter[str] = Counter()
         self.rejected: list[dict[str, str]] = []
+        # Searchable ones with something that has no vector, and why the last of them.
+        self.words_only = 0
+        self.why = ""
         self.complain: Callable[[str], None] = lambda _: None
 
     def count(self, line: Line, result: Any) -> None:
@@ -87,6 +92,9 @@ class Tally:
             self.refuse(line, result.error)
         else:
             self.states[result.state.name.lower()] += 1
+            if result.state.name == "SEARCHABLE" and result.error is not None:
+                self.words_only += 1
+                self.why = result.error.message
 
     def refuse(self, line: Line, error: Any) -> None:
         """A line that did not become a memory; `error` names the field."""

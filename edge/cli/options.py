@@ -25,10 +25,26 @@ level = click.option(
 spaces = click.option("--space", "spaces", multiple=True, metavar="S", help="public, work or private/NAME; repeatable.")
 
 
+_FINGERPRINT = "edge.cli.options.tls_fingerprint"
+
+
 def to_box(command: _F) -> _F:
-    """--address and --data, for `connect`."""
-    address = click.option("--address", metavar="A", help="host:port or unix:PATH (default: EDGE_ADDRESS).")
-    return address(data(command))
+    """--address and --data as parameters, --tls-fingerprint behind them; for `connect`."""
+    address = click.option(
+        "--address", metavar="A", help="host:port, unix:PATH, or a paired box's name or id (default: EDGE_ADDRESS)."
+    )
+    fingerprint = click.option(
+        "--tls-fingerprint",
+        metavar="HEX",
+        expose_value=False,
+        callback=_keep,
+        help="SHA-256 of the box's certificate, for one that is not paired (default: EDGE_TLS_FINGERPRINT).",
+    )
+    return address(fingerprint(data(command)))
+
+
+def _keep(ctx: click.Context, param: click.Parameter, value: str | None) -> None:  # noqa: ARG001  # click's signature
+    ctx.meta[_FINGERPRINT] = value
 
 
 def selecting(command: _F) -> _F:
@@ -55,4 +71,6 @@ def connect(address: str | None, data: Path | None, **options: Any) -> Client:
     """The client of the box that the options name."""
     from edge.client import Client
 
-    return Client.connect(address, data=data, **options)
+    context = click.get_current_context(silent=True)
+    fingerprint = context.meta.get(_FINGERPRINT) if context is not None else None
+    return Client.connect(address, data=data, tls_fingerprint=fingerprint, **options)

@@ -9,10 +9,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import grpc
 from google.protobuf.duration_pb2 import Duration
 
-from edge.client.address import resolve
+from edge.client.address import choose
+from edge.client.finder import discover
+from edge.client.household import Household
 from edge.client.ingests import IngestSession
 from edge.client.line import Line
 from edge.client.messages import Ingested
@@ -27,7 +28,7 @@ from edge.client.requests import (
     string,
     strings,
 )
-from edge.errors import InvalidArgument
+from edge.errors import EdgeError, InvalidArgument
 from edge.v1 import appliance_pb2, memory_pb2
 from edge.v1.appliance_pb2 import RebuildResponse, Status
 from edge.v1.memory_pb2 import ForgetReceipt, RecallResponse
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 Memories = list[Memory]
 
 
-class AsyncClient:
+class AsyncClient(Household):
     """Talks to one box, over one connection that comes back by itself. For one event loop.
 
     Every method raises edge.errors: Unavailable when no box answers, NotFound, InvalidArgument with `field`, and so on.
@@ -55,15 +56,19 @@ class AsyncClient:
         token: str | None = None,
         *,
         data: Path | None = None,
+        tls_fingerprint: str | None = None,
         timeout: float = 30.0,
         patience: float = 30.0,
     ) -> None:
-        """address: host:port or unix:/path, by default EDGE_ADDRESS, the data directory's socket, 127.0.0.1:7430.
+        """address: host:port, unix:/path, or the name or id of a paired box; by default EDGE_ADDRESS, the data
+        directory's socket, 127.0.0.1:7430 if a box is there, else the one box that is paired.
 
-        token: by default EDGE_TOKEN. data: the data directory whose socket is meant. timeout: seconds for a call
-        that is given none. Nothing is connected before the first call.
+        token: by default EDGE_TOKEN, else a paired box's own. data: the data directory whose socket is meant.
+        tls_fingerprint: the SHA-256 of the box's certificate in hex, or its six words, for a box that is not paired; by
+        default EDGE_TLS_FINGERPRINT. timeout: seconds for a call that is given none. Nothing is connected before the
+        first call, and no other machine is ever talked to without TLS.
         """
-        self._line = Line(resolve(address, data), token, timeout, patience)
+        self._line = Line(choose(address, data, fingerprint=tls_fingerprint), token, timeout, patience)
         self._recalls = Recalls(self._line)
         self._sessions: set[IngestSession] = set()
 
@@ -74,11 +79,14 @@ class AsyncClient:
         token: str | None = None,
         *,
         data: Path | None = None,
+        tls_fingerprint: str | None = None,
         timeout: float = 30.0,
         patience: float = 30.0,
     ) -> AsyncClient:
         """The same as the constructor, for `async with AsyncClient.connect() as box:`."""
-        return cls(address, token, data=data, timeout=timeout, patience=patience)
+        return cls(address, token, data=data, tls_fingerprint=tls_fingerprint, timeout=timeout, patience=patience)
+
+    discover = staticmethod(discover)
 
     @property
     def address(self) -> str:
@@ -130,7 +138,6 @@ class AsyncClient:
             context_tokens=context_tokens,
             wait_for=wait_for,
         )
-        self._line.open()
         if timeout is None and not wait_for:
             return await self._recalls.ask(request, self._line.timeout)
         return await self._recalls.alone(request, timeout)
@@ -153,18 +160,16 @@ class AsyncClient:
             space=string(space, "space"),
             kind=string(kind, "kind"),
         )
-        self._line.open()
         response: memory_pb2.RememberResponse = await self._line.call(
-            self._line.memory.Remember, request, timeout, again=False
+            "memory", "Remember", request, timeout, again=False
         )
         return [*response.memories]
 
     async def get(self, id: str, *, level: str = "detail", timeout: float | None = None) -> Memory:
         """The memory of an id or an edge:// URI. Raises NotFound."""
         request = memory_pb2.GetMemoryRequest(id=string(id, "id"), level=level_number(level))
-        self._line.open()
         response: memory_pb2.GetMemoryResponse = await self._line.call(
-            self._line.memory.GetMemory, request, timeout, again=True
+            "memory", "GetMemory", request, timeout, again=True
         )
         return response.memory
 
@@ -184,10 +189,7 @@ class AsyncClient:
             dry_run=dry_run,
             spaces=strings(spaces, "spaces"),
         )
-        self._line.open()
-        response: memory_pb2.ForgetResponse = await self._line.call(
-            self._line.memory.Forget, request, timeout, again=dry_run
-        )
+        response: memory_pb2.ForgetResponse = await self._line.call("memory", "Forget", request, timeout, again=dry_run)
         return response.receipt
 
     async def ingest(
@@ -223,7 +225,6 @@ class AsyncClient:
         """The session below `ingest`, for callers that feed it by hand; close it with `close_ingest`."""
         if wait not in ("stored", "searchable"):
             raise InvalidArgument('wait: use "stored" or "searchable"', field="wait")
-        self._line.open()
         session = IngestSession(self._line, batch=batch, window=window, searchable=wait == "searchable")
         self._sessions.add(session)
         return session
@@ -235,9 +236,8 @@ class AsyncClient:
 
     async def status(self, *, timeout: float | None = None) -> Status:
         """How the box is."""
-        self._line.open()
         response: appliance_pb2.GetStatusResponse = await self._line.call(
-            self._line.appliance.GetStatus, appliance_pb2.GetStatusRequest(), timeout, again=True
+            "appliance", "GetStatus", appliance_pb2.GetStatusRequest(), timeout, again=True
         )
         return response.status
 
@@ -249,14 +249,19 @@ class AsyncClient:
         request = appliance_pb2.WatchStatusRequest(
             interval=Duration(seconds=nanos // 10**9, nanos=nanos % 10**9),
         )
-        self._line.open()
+        await self._line.ready()
         call = self._line.appliance.WatchStatus(request, metadata=self._line.metadata)
+        responses = aiter(call)
         try:
-            async for response in call:
+            while True:
+                with self._line.talking(call):
+                    response = await anext(responses, None)
+                if response is None:
+                    return
                 self._line.reached()
                 yield response.status
-        except grpc.aio.AioRpcError as failure:
-            raise self._line.convert(failure) from None
+        except EdgeError as error:
+            raise await self._line.explained(error) from None
         finally:
             call.cancel()
 
@@ -265,9 +270,8 @@ class AsyncClient:
     ) -> RebuildResponse:
         """Makes the views of the log anew: "index" from the stored vectors, "log" everything. No timeout by default."""
         request = appliance_pb2.RebuildRequest(scope=scope_number(scope), spaces=strings(spaces, "spaces"))
-        self._line.open()
         response: RebuildResponse = await self._line.call(
-            self._line.appliance.Rebuild, request, math.inf if timeout is None else timeout, again=False
+            "appliance", "Rebuild", request, math.inf if timeout is None else timeout, again=False
         )
         return response
 
@@ -288,10 +292,9 @@ class AsyncClient:
             page_size=integer(page_size, "page_size", 32),
             level=level_number(level),
         )
-        self._line.open()
         while True:
             response: memory_pb2.ListMemoriesResponse = await self._line.call(
-                self._line.memory.ListMemories, request, timeout, again=True
+                "memory", "ListMemories", request, timeout, again=True
             )
             for memory in response.memories:
                 yield memory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import grpc
@@ -56,7 +57,8 @@ def from_status(status: status_pb2.Status) -> EdgeError:
         status.message or f"the box answered {code} without a word; see its log",
         field=bad.field_violations[0].field if bad and bad.field_violations else "",
         reason=reason,
-        retry_after=max(0.0, retry.retry_delay.ToTimedelta().total_seconds()) if retry else None,
+        # Not as a timedelta, which does not hold all that a box can say.
+        retry_after=max(0.0, retry.retry_delay.seconds + retry.retry_delay.nanos / 1e9) if retry else None,
     )
 
 
@@ -84,7 +86,7 @@ def from_rpc(failure: grpc.aio.AioRpcError, address: str) -> EdgeError:
                 return from_status(status)
         elif key == _PUSHBACK:
             text = value.decode("ascii", "replace") if isinstance(value, bytes) else value
-            pushback = int(text) / 1000 if text.isascii() and text.isdigit() else None
+            pushback = int(text) / 1000 if re.fullmatch(r"[0-9]{1,15}", text) else None
     code = failure.code().name
     details = failure.details() or "no details"
     if code == "INTERNAL" and details == _WRITE_FAILED:
@@ -103,8 +105,8 @@ def unreachable(address: str, details: str, retry_after: float | None = None) ->
     # gRPC's own words list every layer it passed; the last is the system's.
     cause = details.rpartition(": ")[2] if "ailed to connect" in details else details
     return errors.Unavailable(
-        f"no box answers at {address} ({cause}): is the box running? Start it with `edge serve`, "
-        "or name another address with EDGE_ADDRESS",
+        f"no box answers at {address} ({cause}): is the box running? Start it with `edge serve`. "
+        "One on another machine is found and trusted by `edge pair`, or named with EDGE_ADDRESS",
         reason="UNREACHABLE",
         retry_after=retry_after,
     )

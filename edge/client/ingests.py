@@ -110,9 +110,12 @@ class IngestSession:
         return not self._task.done()
 
     async def make_room(self) -> list[Ingested]:
-        """Waits until the buffer has room; the results that are ready. Raises what ended the session."""
+        """Waits until the buffer has room or results are ready, and gives these. Raises what ended the session.
+
+        Taking results makes room too: only so many messages may wait to be taken.
+        """
         self._work.set()
-        while self.full and not self._task.done():
+        while self.full and not self._settled_first() and not self._task.done():
             self._room.clear()
             await self._room.wait()
         return self._ready_or_raise()
@@ -136,9 +139,12 @@ class IngestSession:
         self._task.cancel()
         await asyncio.wait([self._task])
 
+    def _settled_first(self) -> bool:
+        return bool(self._messages) and self._messages[0].settled
+
     def _ready_or_raise(self) -> list[Ingested]:
         ready: list[Ingested] = []
-        while self._messages and self._messages[0].settled:
+        while self._settled_first():
             ready += [result for result in self._messages.popleft().results if result is not None]
         if ready:
             # The place in the backlog is free.
@@ -168,9 +174,9 @@ class IngestSession:
                     return
                 wait = self._backoff.delay(error) if self._worth_another(error) else None
                 if wait is None:
-                    self._error = error
+                    self._error = await self._line.explained(error)
                     return
-                await asyncio.sleep(wait)
+                await self._line.pause(wait, error)
         except asyncio.CancelledError:
             self._error = Unavailable("the ingest was closed before its end; run it again: duplicates are recognised")
             raise
@@ -192,18 +198,23 @@ class IngestSession:
     async def _converse(self) -> EdgeError | None:
         """One stream; None when all is settled, else why it ended."""
         error: EdgeError
+        try:
+            await self._line.ready()
+        except EdgeError as unfound:
+            return unfound
         call = self._line.memory.Ingest(metadata=self._line.metadata)
         writer = asyncio.create_task(self._write(call))
         try:
-            async for response in call:
-                self._line.reached()
-                self._backoff.progress()
-                self._take(response)
-                # Who waits for STORED alone need not sit through the rest. (Else the box closes when it is through.)
-                if not self._searchable and self._all_settled():
-                    return None
-        except grpc.aio.AioRpcError as failure:
-            error = self._line.convert(failure)
+            with self._line.talking(call):
+                async for response in call:
+                    self._line.reached()
+                    self._backoff.progress()
+                    self._take(response)
+                    # Who waits for STORED alone need not sit through the rest. (Else the box closes when done.)
+                    if not self._searchable and self._all_settled():
+                        return None
+        except EdgeError as broken:
+            error = broken
         else:
             error = Unavailable("the box ended the stream early; it may be stopping: try again")
         finally:
@@ -279,6 +290,7 @@ class IngestSession:
     def _settle(self, ref: str) -> None:
         self._open.pop(ref).close()
         self._news.set()
+        self._room.set()
 
     def _settle_acknowledged(self) -> None:
         """The connection is gone: what the log has stays STORED, for nobody will say more of it."""

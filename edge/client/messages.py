@@ -24,7 +24,11 @@ class IngestState(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """What became of the turn at `position` of the input, from 0. `error` says why it was FILTERED or REJECTED."""
+    """What became of the turn at `position` of the input, from 0.
+
+    `error` says why it was FILTERED or REJECTED. Beside SEARCHABLE it is no failure, and nothing to send again: the
+    turn is found by its words only (reason WORDS_ONLY), and the message says why.
+    """
 
     position: int
     state: IngestState

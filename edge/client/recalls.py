@@ -41,6 +41,7 @@ class Recalls:
 
     async def ask(self, request: RecallRequest, timeout: float) -> RecallResponse:
         """Raises the box's error for this question, DeadlineExceeded after `timeout` seconds."""
+        await self._line.ready(timeout)
         loop = asyncio.get_running_loop()
         asked = _Asked(request, loop.create_future())
         self._waiting.append(asked)
@@ -55,7 +56,7 @@ class Recalls:
 
     async def alone(self, request: RecallRequest, timeout: float | None) -> RecallResponse:
         """The same question as a call of its own, whose deadline the box knows."""
-        response: RecallResponse = await self._line.call(self._line.memory.Recall, request, timeout, again=True)
+        response: RecallResponse = await self._line.call("memory", "Recall", request, timeout, again=True)
         return response
 
     async def close(self) -> None:
@@ -81,15 +82,16 @@ class Recalls:
         call = self._line.memory.RecallStream(metadata=self._line.metadata)
         writer = asyncio.create_task(self._write(call))
         try:
-            async for response in call:
-                self._line.reached()
-                # More answers than questions: nothing to be done with them.
-                if self._written:
-                    asked = self._written.popleft()
-                    if not asked.answer.done():
-                        asked.answer.set_result(response)
-        except grpc.aio.AioRpcError as failure:
-            return self._line.convert(failure)
+            with self._line.talking(call):
+                async for response in call:
+                    self._line.reached()
+                    # More answers than questions: nothing to be done with them.
+                    if self._written:
+                        asked = self._written.popleft()
+                        if not asked.answer.done():
+                            asked.answer.set_result(response)
+        except EdgeError as error:
+            return error
         finally:
             writer.cancel()
             call.cancel()

@@ -6,21 +6,25 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from edge.client.asynchronous import AsyncClient, Memories
+from edge.client.finder import discover
+from edge.client.household import NewToken
 from edge.client.ingests import IngestSession
 from edge.client.messages import Ingested
 from edge.errors import EdgeError
-from edge.v1.appliance_pb2 import RebuildResponse, Status
+from edge.v1.appliance_pb2 import RebuildResponse, Space, Status, Token
 from edge.v1.memory_pb2 import ForgetReceipt, RecallResponse
 from edge.v1.types_pb2 import Memory, Turn
 
-_T = TypeVar("_T")
+if TYPE_CHECKING:
+    from edge.lan.discover import Found
 
+_T = TypeVar("_T")
 
 _starting = threading.Lock()
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
@@ -48,6 +52,17 @@ def _new_loop() -> asyncio.AbstractEventLoop:
     return asyncio.new_event_loop()
 
 
+def run(work: Coroutine[Any, Any, _T]) -> _T:
+    """What it gives, from the event loop that all clients of this process share."""
+    future = asyncio.run_coroutine_threadsafe(work, _shared_loop())
+    try:
+        return future.result()
+    except BaseException:
+        # The caller was interrupted (Ctrl-C): the call must not go on without it.
+        future.cancel()
+        raise
+
+
 class Client:
     """AsyncClient's methods, blocking; safe from any thread. See there for what they take, give and raise."""
 
@@ -57,10 +72,13 @@ class Client:
         token: str | None = None,
         *,
         data: Path | None = None,
+        tls_fingerprint: str | None = None,
         timeout: float = 30.0,
         patience: float = 30.0,
     ) -> None:
-        self._client = AsyncClient(address, token, data=data, timeout=timeout, patience=patience)
+        self._client = AsyncClient(
+            address, token, data=data, tls_fingerprint=tls_fingerprint, timeout=timeout, patience=patience
+        )
         self._loop = _shared_loop()
         self._closed = False
 
@@ -71,11 +89,17 @@ class Client:
         token: str | None = None,
         *,
         data: Path | None = None,
+        tls_fingerprint: str | None = None,
         timeout: float = 30.0,
         patience: float = 30.0,
     ) -> Client:
         """The same as the constructor, for `with Client.connect() as box:`."""
-        return cls(address, token, data=data, timeout=timeout, patience=patience)
+        return cls(address, token, data=data, tls_fingerprint=tls_fingerprint, timeout=timeout, patience=patience)
+
+    @staticmethod
+    def discover(seconds: float = 3.0) -> Sequence[Found]:
+        """See edge.client.discover."""
+        return run(discover(seconds))
 
     @property
     def address(self) -> str:
@@ -125,6 +149,30 @@ class Client:
     def rebuild(self, scope: str = "index", **options: Any) -> RebuildResponse:
         """See AsyncClient.rebuild."""
         return self._run(self._client.rebuild(scope, **options))
+
+    def create_token(self, name: str, grants: Mapping[str, Iterable[str]]) -> NewToken:
+        """See AsyncClient.create_token."""
+        return self._run(self._client.create_token(name, grants))
+
+    def list_tokens(self) -> Sequence[Token]:
+        """See AsyncClient.list_tokens."""
+        return self._run(self._client.list_tokens())
+
+    def revoke_token(self, id_or_name: str) -> Token:
+        """See AsyncClient.revoke_token."""
+        return self._run(self._client.revoke_token(id_or_name))
+
+    def list_spaces(self) -> Sequence[Space]:
+        """See AsyncClient.list_spaces."""
+        return self._run(self._client.list_spaces())
+
+    def create_space(self, name: str) -> Space:
+        """See AsyncClient.create_space."""
+        return self._run(self._client.create_space(name))
+
+    def delete_space(self, name: str) -> None:
+        """See AsyncClient.delete_space."""
+        return self._run(self._client.delete_space(name))
 
     def list(self, **options: Any) -> Iterator[Memory]:
         """See AsyncClient.list."""
@@ -179,10 +227,4 @@ class Client:
         if self._closed:
             work.close()
             raise EdgeError("this client is closed; open a new one")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            # The caller was interrupted (Ctrl-C): the call must not go on without it.
-            future.cancel()
-            raise
+        return run(work)

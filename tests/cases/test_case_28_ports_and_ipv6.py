@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import netns
 import pytest
 from grpc_calls import SECONDS, Wire
+from house import house
 
 if TYPE_CHECKING:
     from conftest import BoxFactory
@@ -98,3 +100,18 @@ def test_a_machine_with_ipv6_only_is_served_by_default(alone: tuple[subprocess.P
     asked = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, env=environment)
     assert asked.returncode == 0, asked.stderr
     assert "[::1]:7430" in asked.stdout
+
+
+@pytest.mark.skipif(bool(netns.missing()), reason=netns.missing())
+def test_a_lan_with_ipv6_only_finds_the_box_pairs_with_it_and_uses_it(model_directory: Path) -> None:
+    with house(model_directory, ipv4=False) as (attic, desk, _):
+        attic.serve(name="阁楼")
+        # An AAAA record, and no A.
+        [found] = desk.finds("阁楼")
+        assert [address.startswith("[fe80::") for address in found["addresses"]] == [True]
+        assert found["addresses"][0].endswith("%eth0]:7430")
+        assert "as desk" in desk.edge("pair", "阁楼", "--code", attic.code(), "--name", "desk")
+        desk.edge("remember", "走新的路。")
+        assert "走新的路" in desk.edge("recall", "路")
+        # By its address too, which names the interface.
+        assert "走新的路" in desk.edge("recall", "路", "--address", found["addresses"][0])

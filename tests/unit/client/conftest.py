@@ -10,6 +10,14 @@ from scripted_box import ScriptedBox, serving
 from edge.client import AsyncClient
 
 
+@pytest.fixture(autouse=True)
+def no_boxes_of_the_tester(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the tester paired with, or named, is none of a test's business."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for name in ("EDGE_ADDRESS", "EDGE_TOKEN", "EDGE_TLS_FINGERPRINT"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture
 def socket() -> Iterator[Path]:
     # Not tmp_path: it can be longer than a socket's path may be (sun_path, 108 bytes).

@@ -13,7 +13,15 @@ import grpc
 from google.protobuf import any_pb2, duration_pb2
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 
-from edge.v1 import appliance_pb2, appliance_pb2_grpc, memory_pb2, memory_pb2_grpc, types_pb2
+from edge.v1 import (
+    appliance_pb2,
+    appliance_pb2_grpc,
+    memory_pb2,
+    memory_pb2_grpc,
+    pairing_pb2,
+    pairing_pb2_grpc,
+    types_pb2,
+)
 
 
 def rich(code: str, message: str, *, field: str = "", reason: str = "", retry_after: float | None = None) -> Any:
@@ -41,7 +49,11 @@ def fingerprint(turn: types_pb2.Turn) -> str:
     return hashlib.sha256(repr((turn.source, turn.session, turn.seq, turn.role, turn.text)).encode()).hexdigest()
 
 
-class ScriptedBox(memory_pb2_grpc.MemoryServiceServicer, appliance_pb2_grpc.ApplianceServiceServicer):
+class ScriptedBox(
+    memory_pb2_grpc.MemoryServiceServicer,
+    appliance_pb2_grpc.ApplianceServiceServicer,
+    pairing_pb2_grpc.PairingServiceServicer,
+):
     """Keeps turns in a dict. The lists of what to do wrong are used up from the front."""
 
     def __init__(self) -> None:
@@ -58,6 +70,12 @@ class ScriptedBox(memory_pb2_grpc.MemoryServiceServicer, appliance_pb2_grpc.Appl
         # RecallStream: break without a word at these queries, each once.
         self.break_at: list[str] = []
         self.open_streams = 0
+        # Second answers wait until so many messages were stored.
+        self.second_after = 0
+        # Texts that get no vector.
+        self.by_words: set[str] = set()
+        self.spaces = {"public": appliance_pb2.Space(name="public", memories=3, bytes=2048)}
+        self.tokens: dict[str, appliance_pb2.Token] = {}
         self.silent = asyncio.Event()
         self.silent.set()
 
@@ -66,6 +84,7 @@ class ScriptedBox(memory_pb2_grpc.MemoryServiceServicer, appliance_pb2_grpc.Appl
     async def Ingest(self, requests: AsyncIterator[memory_pb2.IngestRequest], context: Any) -> None:  # noqa: N802  # gRPC's name
         self._seen("Ingest", context)
         budget = self.break_ingest_after.pop(0) if self.break_ingest_after else None
+        held: list[memory_pb2.IngestResponse] = []
         async for request in requests:
             await self.silent.wait()
             self.batches.append(len(request.turns))
@@ -78,7 +97,13 @@ class ScriptedBox(memory_pb2_grpc.MemoryServiceServicer, appliance_pb2_grpc.Appl
             for result in results:
                 if result.state == memory_pb2.INGEST_STATE_STORED:
                     result.state = memory_pb2.INGEST_STATE_SEARCHABLE
-            await context.write(memory_pb2.IngestResponse(client_ref=request.client_ref, results=results))
+                    if request.turns[result.index].text in self.by_words:
+                        result.error.CopyFrom(rich("FAILED_PRECONDITION", "memory is short", reason="WORDS_ONLY"))
+            held.append(memory_pb2.IngestResponse(client_ref=request.client_ref, results=results))
+            if len(self.batches) >= self.second_after:
+                for response in held:
+                    await context.write(response)
+                held = []
 
     def _store(self, index: int, turn: types_pb2.Turn) -> memory_pb2.IngestResult:
         if not turn.text.strip():
@@ -189,6 +214,52 @@ class ScriptedBox(memory_pb2_grpc.MemoryServiceServicer, appliance_pb2_grpc.Appl
         await self._unary("Rebuild", context)
         return appliance_pb2.RebuildResponse(memories=len(self.memories), vectors=request.scope)
 
+    async def ListSpaces(self, request: appliance_pb2.ListSpacesRequest, context: Any) -> Any:  # noqa: N802  # gRPC's name
+        await self._unary("ListSpaces", context)
+        return appliance_pb2.ListSpacesResponse(spaces=self.spaces.values())
+
+    async def CreateSpace(self, request: appliance_pb2.CreateSpaceRequest, context: Any) -> Any:  # noqa: N802  # gRPC's name
+        await self._unary("CreateSpace", context)
+        space = self.spaces.setdefault(request.name, appliance_pb2.Space(name=request.name))
+        return appliance_pb2.CreateSpaceResponse(space=space)
+
+    async def DeleteSpace(self, request: appliance_pb2.DeleteSpaceRequest, context: Any) -> Any:  # noqa: N802  # gRPC's name
+        await self._unary("DeleteSpace", context)
+        if self.spaces.pop(request.name, None) is None:
+            await abort(context, rich("NOT_FOUND", "name: there is no such space", field="name"))
+        return appliance_pb2.DeleteSpaceResponse()
+
+    async def CreateToken(self, request: appliance_pb2.CreateTokenRequest, context: Any) -> Any:  # noqa: N802  # gRPC's name
+        await self._unary("CreateToken", context)
+        token = appliance_pb2.Token(id=f"T-{request.name}", name=request.name, grants=request.grants)
+        self.tokens[token.id] = token
+        return appliance_pb2.CreateTokenResponse(token=token, secret="edge_s3cret")
+
+    async def ListTokens(self, request: appliance_pb2.ListTokensRequest, context: Any) -> Any:  # noqa: N802  # gRPC's name
+        await self._unary("ListTokens", context)
+        return appliance_pb2.ListTokensResponse(tokens=self.tokens.values())
+
+    async def RevokeToken(self, request: appliance_pb2.RevokeTokenRequest, context: Any) -> Any:  # noqa: N802  # gRPC's name
+        await self._unary("RevokeToken", context)
+        token = self.tokens.get(request.id) or self.tokens.get(f"T-{request.id}")
+        if token is None:
+            await abort(context, rich("NOT_FOUND", "id: no token has this id or name", field="id"))
+        assert token is not None
+        token.revoked_at.FromSeconds(1_767_225_600)
+        return appliance_pb2.RevokeTokenResponse(token=token)
+
+    # --- pairing service
+
+    async def Pair(self, requests: AsyncIterator[pairing_pb2.PairRequest], context: Any) -> None:  # noqa: N802  # gRPC's name
+        """Shows a code, as on the socket."""
+        self._seen("Pair", context)
+        async for request in requests:
+            self.questions.append(request.start.name)
+            code = pairing_pb2.PairCode(code="7K2M-9QXD", fingerprint="ab" * 32, words="one two three four five six")
+            code.lives.FromSeconds(600)
+            await context.write(pairing_pb2.PairResponse(code=code))
+            return
+
     # --- below
 
     async def _unary(self, name: str, context: Any) -> None:
@@ -208,6 +279,7 @@ async def serving(box: ScriptedBox, socket: Path) -> AsyncIterator[str]:
     server = grpc.aio.server()
     memory_pb2_grpc.add_MemoryServiceServicer_to_server(box, server)
     appliance_pb2_grpc.add_ApplianceServiceServicer_to_server(box, server)
+    pairing_pb2_grpc.add_PairingServiceServicer_to_server(box, server)
     socket.unlink(missing_ok=True)  # noqa: ASYNC240  # a moment, in a test
     server.add_insecure_port(f"unix:{socket}")
     await server.start()

@@ -8,13 +8,16 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
+from google.protobuf.duration_pb2 import Duration
+from google.rpc.error_details_pb2 import RetryInfo
 from scripted_box import ScriptedBox, rich, serving
 
 from edge.client import AsyncClient, Client, IngestState, turn
-from edge.client.address import resolve
+from edge.client.address import choose
 from edge.client.backoff import Backoff
-from edge.client.failures import from_status
+from edge.client.failures import from_rpc, from_status
 from edge.errors import EdgeError, Exhausted, InvalidArgument, NotFound, ReadOnly, Unavailable
 
 
@@ -121,6 +124,20 @@ def test_errors_come_back_as_they_were_raised() -> None:
     assert type(from_status(rich("UNKNOWN", "?"))) is EdgeError
 
 
+@pytest.mark.parametrize(("seconds", "nanos"), [(2**62, 0), (-(2**62), 0), (10**12, 999_999_999), (1, -(2**31))])
+def test_no_wait_that_a_box_names_is_too_long_to_be_told(seconds: int, nanos: int) -> None:
+    status = rich("UNAVAILABLE", "later")
+    status.details.add().Pack(RetryInfo(retry_delay=Duration(seconds=seconds, nanos=nanos)))
+    assert from_status(status).retry_after == max(0.0, seconds + nanos / 1e9)
+
+
+@pytest.mark.parametrize(("text", "wait"), [("250", 0.25), ("9" * 5000, None), ("-1", None), ("٣", None), ("", None)])
+def test_a_pushback_that_makes_no_sense_is_passed_over(text: str, wait: float | None) -> None:
+    metadata = grpc.aio.Metadata(("grpc-retry-pushback-ms", text))
+    failure = grpc.aio.AioRpcError(grpc.StatusCode.UNAVAILABLE, grpc.aio.Metadata(), metadata, "down")
+    assert from_rpc(failure, "192.0.2.7:7430").retry_after == wait
+
+
 def test_waits_grow_heed_the_box_and_end_with_patience() -> None:
     now = [0.0]
     backoff = Backoff(10.0, clock=lambda: now[0], chance=lambda: 1.0)
@@ -146,26 +163,26 @@ def test_waits_grow_heed_the_box_and_end_with_patience() -> None:
     ],
 )
 def test_addresses_are_made_whole(given: str, target: str) -> None:
-    assert resolve(given) == target
+    assert choose(given).address == target
 
 
 @pytest.mark.parametrize("given", ["unix:", ":7430", "host:port", "host:0", "host:70000", "http://host:7430", "a b:1"])
 def test_senseless_addresses_are_refused(given: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
-        resolve(given)
+        choose(given)
     assert caught.value.field == "address"
 
 
 def test_the_default_address_is_the_environment_then_the_socket_then_loopback(tmp_path: Path) -> None:
     environ = {"EDGE_DATA": str(tmp_path)}
-    assert resolve(environ=environ) == "127.0.0.1:7430"
+    assert choose(environ=environ).address == "127.0.0.1:7430"
     (tmp_path / "edge.sock").touch()
-    assert resolve(environ=environ) == f"unix:{tmp_path}/edge.sock"
-    assert resolve(environ={**environ, "EDGE_ADDRESS": "there:1"}) == "there:1"
+    assert choose(environ=environ).address == f"unix:{tmp_path}/edge.sock"
+    assert choose(environ={**environ, "EDGE_ADDRESS": "there:1"}).address == "there:1"
 
 
 def test_who_names_a_data_directory_never_reaches_another_box(tmp_path: Path) -> None:
-    assert resolve(data=tmp_path, environ={"EDGE_ADDRESS": "there:1"}) == f"unix:{tmp_path}/edge.sock"
+    assert choose(data=tmp_path, environ={"EDGE_ADDRESS": "there:1"}).address == f"unix:{tmp_path}/edge.sock"
 
 
 def test_a_token_with_a_line_break_is_refused_without_being_shown() -> None:

@@ -36,6 +36,23 @@ async def test_who_waits_until_searchable_hears_that(client: AsyncClient) -> Non
     assert all(result.memory_ids for result in results)
 
 
+async def test_who_feeds_by_hand_goes_on_when_all_that_was_sent_settles_at_once(
+    client: AsyncClient, box: ScriptedBox
+) -> None:
+    box.second_after = 8
+    session = client.open_ingest(wait="searchable", batch=1, window=1)
+    results: list[Ingested] = []
+    for one in turns(20):
+        session.offer(one)
+        if session.full:
+            results += await asyncio.wait_for(session.make_room(), 30)
+    session.end()
+    while ready := await asyncio.wait_for(session.next_results(), 30):
+        results += ready
+    assert [result.position for result in results] == list(range(20))
+    await client.close_ingest(session)
+
+
 async def test_a_rejected_turn_stops_nothing_and_names_its_field(client: AsyncClient) -> None:
     given_turns = turns(3)
     given_turns[1].text = " "
@@ -44,6 +61,18 @@ async def test_a_rejected_turn_stops_nothing_and_names_its_field(client: AsyncCl
     assert states == [IngestState.SEARCHABLE, IngestState.REJECTED, IngestState.SEARCHABLE]
     assert isinstance(results[1].error, InvalidArgument)
     assert results[1].error.field == "text"
+
+
+async def test_a_turn_that_is_found_by_its_words_only_is_searchable_and_not_sent_again(
+    client: AsyncClient, box: ScriptedBox
+) -> None:
+    given_turns = turns(3)
+    given_turns[1].text = "no vector for this"
+    box.by_words = {"no vector for this"}
+    results = await collect(client, given_turns, wait="searchable")
+    assert [result.state for result in results] == [IngestState.SEARCHABLE] * 3
+    assert [result.error.reason if result.error else "" for result in results] == ["", "WORDS_ONLY", ""]
+    assert sum(box.batches) == 3
 
 
 async def test_what_cannot_be_sent_at_all_is_rejected_in_its_place(client: AsyncClient, box: ScriptedBox) -> None:
