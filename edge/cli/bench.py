@@ -54,6 +54,22 @@ def _rebuild(vectors: int, json_: bool) -> int:
     return _show(rebuild.run(vectors, _say), json_)
 
 
+@command.command("governor")
+@click.option(
+    "--hours", type=click.FloatRange(0.1, 100), default=2.0, show_default=True, help="Simulated, after one to warm up."
+)
+@click.option(
+    "--vary", type=click.FloatRange(0, 50), default=0.0, show_default=True, help="Percent by which devices are off."
+)
+@click.option("--seed", type=click.IntRange(0), default=20260701, show_default=True, help="Of devices and neighbours.")
+@options.as_json_too
+def _governor(hours: float, vary: float, seed: int, json_: bool) -> int:
+    """Heat and memory, in simulated devices; needs no model."""
+    from edge.cli.benches import governor
+
+    return _show(governor.run(hours, vary / 100, seed, _say), json_)
+
+
 def _say(line: str) -> None:
     """What is being done goes to stderr, so that stdout is the result alone."""
     click.echo(line, err=True)

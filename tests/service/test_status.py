@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import grpc
@@ -38,6 +47,80 @@ def test_a_space_is_told_in_numbers(wire: Wire, space: str) -> None:
     assert (facts.turns, facts.memories, facts.vectors, facts.pending) == (3, 3, 3, 0)
     assert (facts.index_size, facts.damaged_lines, facts.log_segments) == (3, 0, 1)
     assert facts.log_bytes > 0
+
+
+def test_the_governor_is_told_with_its_reason(wire: Wire) -> None:
+    governor = wire.status().governor
+    assert governor.level in (1, 2, 3, 4)
+    assert governor.reason
+    assert governor.padded_tokens >= 0 and governor.threads >= 0 and 0 <= governor.duty <= 1
+
+
+def test_the_model_that_runs_is_the_one_that_was_pulled(wire: Wire) -> None:
+    assert wire.status().model.variant == "stock"
+
+
+def test_a_terminal_gets_the_live_picture_and_ctrl_c_gives_it_back(shared_box: Box) -> None:
+    status, shown = in_a_terminal(100, 30, "status", "--watch", "--address", shared_box.address, until="recalls")
+    assert status == 0
+    # The alternate screen and the cursor: taken, and given back.
+    assert shown.index("\x1b[?1049h") < shown.index("recalls") < shown.rindex("\x1b[?1049l")
+    assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")
+
+
+def test_without_colour_and_on_a_small_terminal_it_is_shown_all_the_same(shared_box: Box) -> None:
+    status, shown = in_a_terminal(
+        40, 24, "status", "--watch", "--address", shared_box.address, until="recalls", NO_COLOR="1"
+    )
+    assert status == 0
+    assert not re.search(r"\x1b\[[\d;]*3\dm", shown)
+
+
+def test_without_a_box_the_terminal_is_left_alone(tmp_path: Path) -> None:
+    address = f"unix:{tmp_path}/no.sock"
+    status, shown = in_a_terminal(100, 30, "status", "--watch", "--address", address)
+    assert status == 3
+    assert "\x1b" not in shown and "edge serve" in shown
+
+
+def in_a_terminal(
+    width: int, height: int, *arguments: str, until: str | None = None, **environment: str
+) -> tuple[int, str]:
+    """(exit status, all that was written) of `edge …` on a terminal of that size; Ctrl-C once `until` is shown."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "edge.cli", *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**kept, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", **environment},
+        # A shell that runs the tests in the background has them ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    os.close(theirs)
+    shown, interrupted = b"", False
+    try:
+        while chunk := _read(ours):
+            shown += chunk
+            if until is not None and until.encode() in shown and not interrupted:
+                interrupted = True
+                process.send_signal(signal.SIGINT)
+        return process.wait(SECONDS), shown.decode("utf-8", "replace")
+    finally:
+        os.close(ours)
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:
+        # EIO is how a terminal says that nobody is at its other end.
+        return b""
 
 
 def test_a_watcher_hears_again_and_again(wire: Wire) -> None:

@@ -16,10 +16,12 @@ import uvloop
 
 from edge.cli.benches import corpus, driving, machine
 from edge.cli.benches.ceiling import RawModel
+from edge.cli.benches.neighbour import busy_neighbour
 from edge.cli.benches.result import Ratio, Result, median, percentile, quotient
 from edge.cli.demo.box import running
 from edge.cli.show import seconds
 from edge.client import AsyncClient
+from edge.client.certificate import digest_of
 from edge.config import DEFAULT_MODEL
 from edge.index.hnsw import EF, EF_CONSTRUCTION, M
 from edge.ledger.database import Database
@@ -32,9 +34,13 @@ Say = Callable[[str], None]
 
 _SEED = 20260702
 _QUESTIONS = 400
+# Both listeners: plain on the loopback, and TLS on all interfaces, so for some seconds the network can see this box.
+_LAN = ("--lan", "--listen", "127.0.0.1:0", "--listen", "0.0.0.0:0")
 # Asked and not counted: connections open, caches fill.
 _FEW = 50
 _BUSY_TURNS = 1000
+# Half the cores, perhaps less: as long as the other.
+_NEIGHBOUR_TURNS = 500
 _LONGEST = 60
 # Seconds that the index's worker may take to put away what came in.
 _SETTLE = 120.0
@@ -47,6 +53,13 @@ def run(memories: int, say: Say) -> Result:
         data = Path(folder) / "data"
         with running(data) as box:
             ratios, figures = uvloop.run(_measure(box.address, data, memories, say))
+        say("The same box with TLS and a token, and without TLS in turns …")
+        with running(data, *_LAN) as box:
+            plain, secure = uvloop.run(_tls(box.addresses, data))
+    ratios.append(
+        Ratio("tls_cost", quotient(median(secure), median(plain)), 1.1, False, "the same token without TLS, loopback")
+    )
+    figures["ms"] |= {"plain": _spread(plain), "tls": _spread(secure)}
     return Result("recall", ratios, figures, about)
 
 
@@ -89,7 +102,10 @@ async def _measure(address: str, data: Path, memories: int, say: Say) -> tuple[l
         took = await _in_turns(client, Direct(model, data), questions)
         stages = await _stages(client, questions[:_FEW])
         say("Answers while an ingest keeps the box busy …")
-        took["busy"] = await _busy(client, questions)
+        took["busy"] = await _busy(client, questions, _BUSY_TURNS, "busy")
+        say("The same, while another program takes a core …")
+        with busy_neighbour():
+            took["neighbour"] = await _busy(client, questions, _NEIGHBOUR_TURNS, "neighbour")
     bare, idle = median(took["direct"]), took["stream"]
     against = f"{1000 * bare:.1f} ms: tokenise, embed, knn, called directly"
     ratios = [
@@ -100,6 +116,13 @@ async def _measure(address: str, data: Path, memories: int, say: Say) -> tuple[l
             3,
             False,
             f"{1000 * percentile(took['hot stream'], 0.95):.1f} ms: p95 idle",
+        ),
+        Ratio(
+            "recall_p95_neighbour_vs_idle",
+            quotient(percentile(took["neighbour"], 0.95), percentile(took["hot stream"], 0.95)),
+            2.5,
+            False,
+            "the same p95 idle; busy, and another process takes a core all the time",
         ),
         Ratio("deep_p50_vs_direct", quotient(median(took["deep"]), bare), against=against),
         Ratio(
@@ -138,6 +161,27 @@ async def _in_turns(client: AsyncClient, direct: Direct, questions: Sequence[str
     return dict(took)
 
 
+async def _tls(addresses: Sequence[str], data: Path) -> tuple[list[float], list[float]]:
+    """Seconds for each question, without TLS and with it, question by question."""
+    unix, plain, everywhere = addresses
+    certificate = (data / "identity" / "certificate.pem").read_bytes()
+    async with AsyncClient.connect(unix) as owner:
+        token = (await owner.create_token("bench", {"public": ["read"]})).secret
+    secure = f"127.0.0.1:{everywhere.rpartition(':')[2]}"
+    questions = corpus.questions(_QUESTIONS, _SEED)
+    took: list[list[float]] = [[], []]
+    async with (
+        AsyncClient.connect(plain, token) as bare,
+        AsyncClient.connect(secure, token, tls_fingerprint=digest_of(certificate).hex()) as wrapped,
+    ):
+        for number, question in enumerate([*questions[:_FEW], *questions]):
+            # Whoever asks second finds the question's words in the caches: each does so every other time.
+            for which in (number % 2, 1 - number % 2):
+                asked = await driving.ask((bare, wrapped)[which], [question])
+                took[which] += asked if number >= _FEW else []
+    return took[0], took[1]
+
+
 async def _settled(client: AsyncClient) -> None:
     """Until two looks in a row find the index as it was."""
     end, before = time.monotonic() + _SETTLE, -1
@@ -161,9 +205,9 @@ async def _stages(client: AsyncClient, questions: Sequence[str]) -> dict[str, fl
     return {stage: median(values) for stage, values in found.items()}
 
 
-async def _busy(client: AsyncClient, questions: Sequence[str]) -> list[float]:
+async def _busy(client: AsyncClient, questions: Sequence[str], turns: int, session: str) -> list[float]:
     """Seconds for questions asked one after another while a stream of mixed turns keeps the model busy."""
-    ingesting = asyncio.create_task(driving.ingest(client, corpus.turns(_BUSY_TURNS, _SEED + 1), "busy"))
+    ingesting = asyncio.create_task(driving.ingest(client, corpus.turns(turns, _SEED + 1), session))
     await asyncio.sleep(1.0)
     took: list[float] = []
     while not ingesting.done():

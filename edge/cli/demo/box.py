@@ -25,13 +25,15 @@ _PERSONAL = ("EDGE_DATA", "EDGE_ADDRESS", "EDGE_TOKEN", "EDGE_CONFIG", "STATE_DI
 
 
 class Box:
-    """`address` is host:port, `pid` its process; `stop` ends it as systemd does and gives its exit status."""
+    """`address` is host:port, `addresses` all that it listens on, `pid` its process; `stop` ends it as systemd does and
+    gives its exit status."""
 
     def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
         self._process = process
         self._log = log
         self.pid = process.pid
         self.address = ""
+        self.addresses: list[str] = []
 
     def wait_until_ready(self) -> None:
         """Raises Unavailable with the last words of its log when it does not get there."""
@@ -44,7 +46,7 @@ class Box:
         tcp = [word for word in words if not word.startswith("unix:")]
         if not tcp:
             raise Unavailable(f"the box did not start; {self._last_words()}")
-        self.address = tcp[0]
+        self.address, self.addresses = tcp[0], words
 
     def _listen(self, said: queue.SimpleQueue[str]) -> None:
         assert self._process.stdout is not None
@@ -74,20 +76,18 @@ class Box:
 
 
 @contextlib.contextmanager
-def running(data: Path | None = None) -> Iterator[Box]:
-    """A box that is ready, on the given data or on none. However the block is left, the process and its temporary
-    folder are gone afterwards.
+def running(data: Path | None = None, *how: str) -> Iterator[Box]:
+    """A box that is ready, on the given data or on none, started with `how`: by default without tokens, on loopback.
+    However the block is left, the process and its temporary folder are gone afterwards.
     """
+    how = how or ("--no-auth", "--listen", "127.0.0.1:0")
     environment = {name: value for name, value in os.environ.items() if name not in _PERSONAL}
     with _signals_as_exit(), tempfile.TemporaryDirectory(prefix="edge-demo-") as folder:
         log = Path(folder) / "box.log"
         data = data or Path(folder) / "data"
         with log.open("w") as errors:
             process = subprocess.Popen(  # noqa: S603  # our own interpreter and module
-                [
-                    *(sys.executable, "-m", "edge.cli", "serve"),
-                    *("--no-auth", "--data", str(data), "--listen", "127.0.0.1:0"),
-                ],
+                [sys.executable, "-m", "edge.cli", "serve", "--data", str(data), *how],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -32,9 +32,10 @@ Edge = Callable[..., Done]
 
 @pytest.fixture
 def edge(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Edge:
-    for name in ("EDGE_ADDRESS", "EDGE_TOKEN", "EDGE_CONFIG", "EDGE_DEBUG", "STATE_DIRECTORY"):
+    for name in ("EDGE_ADDRESS", "EDGE_TOKEN", "EDGE_TLS_FINGERPRINT", "EDGE_CONFIG", "EDGE_DEBUG", "STATE_DIRECTORY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("EDGE_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
     def run(*arguments: str) -> Done:
         capsys.readouterr()

@@ -8,16 +8,19 @@ import random
 from collections import Counter
 
 import numpy as np
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from edge.admission.chunk import LIMIT
-from edge.cli.benches import ceiling, corpus
+from edge.cli.benches import ceiling, corpus, rounds
 from edge.cli.benches.ceiling import Variant
-from edge.cli.benches.ingest import Round, index_bytes, middle_and_end, pieces_of
+from edge.cli.benches.ingest import index_bytes, middle_and_end, pieces_of
+from edge.cli.benches.neighbour import busy_neighbour
 from edge.cli.benches.rebuild import clustered
 from edge.cli.benches.result import Ratio, Result, median, percentile, quotient, rounded
+from edge.cli.benches.rounds import Round
 from edge.cli.show import as_json
 
 # The corpus.
@@ -99,6 +102,18 @@ def test_a_variant_says_what_it_is() -> None:
     assert str(Variant(512, 1, 2)) == "batches of 512 padded tokens, 1 threads × 2 cores"
 
 
+# The neighbour.
+
+
+def test_a_busy_neighbour_is_gone_when_the_block_is_left_however_it_is_left() -> None:
+    before = set(psutil.Process().children())
+    with pytest.raises(KeyError), busy_neighbour():
+        (spinning,) = set(psutil.Process().children()) - before
+        assert spinning.is_running()
+        raise KeyError
+    assert not spinning.is_running()
+
+
 # Vectors.
 
 
@@ -134,7 +149,31 @@ def test_at_least_that_share_is_at_most_the_percentile(values: list[float], shar
 
 
 def test_a_round_compares_the_box_with_the_ceiling_on_both_sides_of_it() -> None:
-    assert Round(before=9.0, box=10.0, after=8.0).ratio == 0.85
+    assert Round(before=9.0, measured=10.0, after=8.0).ratio == 0.85
+
+
+async def test_every_round_lies_between_two_runs_of_the_ceiling_and_neighbours_share_one() -> None:
+    order: list[str] = []
+    seconds = iter([9.0, 8.0, 7.0])
+
+    def bare() -> float:
+        order.append("ceiling")
+        return next(seconds)
+
+    async def work(number: int) -> float:
+        order.append(f"work {number}")
+        return 10.0
+
+    said: list[str] = []
+    found = await rounds.alternate(bare, work, 2, said.append)
+    assert order == ["ceiling", "work 0", "ceiling", "work 1", "ceiling"]
+    assert found == [Round(9.0, 10.0, 8.0), Round(8.0, 10.0, 7.0)]
+    assert rounds.figures(found) == [[9.0, 10.0, 8.0], [8.0, 10.0, 7.0]]
+    assert len(said) == 2
+
+
+def test_the_middle_round_speaks_for_all() -> None:
+    assert rounds.ratio([Round(1, 1, 1), Round(1, 2, 1), Round(1, 100, 1)]) == 0.5
 
 
 def test_dividing_by_nothing_is_no_number_rather_than_no_result() -> None:

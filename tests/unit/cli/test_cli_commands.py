@@ -195,7 +195,7 @@ def test_model_list_is_for_readers_and_for_programs(edge: Any, monkeypatch: pyte
     assert "nowhere" in done.err
 
 
-@pytest.mark.parametrize("arguments", [("--lan",), ("--no-auth", "--listen", "0.0.0.0:7430"), ("--config", "nowhere")])
+@pytest.mark.parametrize("arguments", [("--no-auth", "--listen", "0.0.0.0:7430"), ("--config", "nowhere")])
 def test_serve_refuses_what_it_must_not_do(edge: Any, arguments: tuple[str, ...]) -> None:
     assert edge("serve", *arguments).status == 2
 
@@ -214,6 +214,19 @@ def test_ingest_counts_by_state_and_may_be_run_again(edge: Any, scripted: Script
     assert (stored.source, stored.seq, stored.role) == ("cli", 1, "user")
     assert stored.session.startswith("talk.jsonl-")
     assert not stored.HasField("occurred_at")
+
+
+def test_ingest_says_what_is_found_by_words_only_and_calls_it_no_failure(
+    edge: Any, scripted: ScriptedBox, tmp_path: Path
+) -> None:
+    scripted.by_words = {"long one", "another"}
+    file = jsonl(tmp_path / "talk.jsonl", *({"text": text} for text in ("short", "long one", "another")))
+    done = edge("ingest", file)
+    assert done.status == 0
+    assert done.out.startswith("3 turns: 3 searchable")
+    assert "2 of them, or a part, by words only: memory is short" in done.out
+    scripted.log.clear()
+    assert json.loads(edge("ingest", file, "--json").out)["words_only"] == 2
 
 
 def test_ingest_takes_every_field_of_the_contract(edge: Any, scripted: ScriptedBox, tmp_path: Path) -> None:

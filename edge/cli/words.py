@@ -1,0 +1,220 @@
+"""A status in words, and as JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from edge.cli.show import local, one_line, rfc3339, seconds, size, table
+
+
+def status_dict(status: Any) -> dict[str, Any]:
+    """All of a status; times RFC 3339, durations in seconds, sizes in bytes, what is not known as None."""
+    model, queue = status.model, status.queue
+    return {
+        "version": status.version,
+        "started_at": rfc3339(status.started_at),
+        "now": rfc3339(status.now),
+        "ready": status.ready,
+        "read_only": status.read_only,
+        "model": {
+            "id": model.id,
+            "dimension": model.dimension,
+            "device": model.device,
+            "workers": model.workers,
+            "bytes": model.bytes,
+            "variant": model.variant,
+            "calibrated_at": rfc3339(model.calibrated_at) if model.HasField("calibrated_at") else None,
+        },
+        "queue": {
+            "recalls": queue.recalls,
+            "ingests": queue.ingests,
+            "ingest_tokens": queue.ingest_tokens,
+            "estimated_drain_seconds": seconds(queue.estimated_drain),
+            "tokens_per_second": _number(queue.tokens_per_second),
+        },
+        "governor": _governor_dict(status.governor) if status.HasField("governor") else None,
+        "spaces": [
+            {
+                "name": space.name,
+                "turns": space.turns,
+                "memories": space.memories,
+                "vectors": space.vectors,
+                "pending": space.pending,
+                "log_bytes": space.log_bytes,
+                "log_segments": space.log_segments,
+                "index_size": space.index_size,
+                "index_overlay": space.index_overlay,
+                "index_deleted": space.index_deleted,
+                "rebuilding": space.rebuilding,
+                "damaged_lines": space.damaged_lines,
+            }
+            for space in status.spaces
+        ],
+        "resident_bytes": status.resident_bytes,
+        "addresses": list(status.addresses),
+        "data_directory": status.data_directory,
+        "warnings": list(status.warnings),
+        "streams": status.streams,
+    }
+
+
+def _governor_dict(governor: Any) -> dict[str, Any]:
+    return {
+        "level": level_name(governor),
+        "reason": governor.reason,
+        "since": rfc3339(governor.since) if governor.HasField("since") else None,
+        "changes": governor.changes,
+        "padded_tokens": governor.padded_tokens,
+        "row_tokens": governor.row_tokens,
+        "threads": governor.threads,
+        "duty": _number(governor.duty),
+        "background": governor.background,
+        "temperature": optional(governor, "temperature"),
+        "temperature_limit": optional(governor, "temperature_limit"),
+        "memory_available": optional(governor, "memory_available"),
+        "sensors": [
+            {
+                "name": sensor.name,
+                "value": optional(sensor, "value"),
+                "unit": sensor.unit,
+                "problem": sensor.problem,
+            }
+            for sensor in governor.sensors
+        ],
+    }
+
+
+def status_text(status: Any) -> str:
+    """The same for a reader."""
+    governor = status.governor if status.HasField("governor") else None
+    state = "ready" if status.ready else "not ready"
+    rows = [
+        ("box", f"{state}, version {status.version}, since {local(status.started_at)}"),
+        ("at", ", ".join(status.addresses)),
+        ("data", status.data_directory),
+        ("model", _model_line(status.model)),
+        ("level", level_line(governor) if governor else ""),
+        ("budget", _budget_line(governor) if governor else ""),
+        ("heat", heat_line(governor) if governor else ""),
+        ("memory", _memory_line(status, governor)),
+        (
+            "queue",
+            f"{pending_line(status)}, {counted(status.queue.recalls, 'recall')} waiting, "
+            f"{status.queue.tokens_per_second:,.0f} tokens/s",
+        ),
+        ("streams", f"{counted(status.streams, 'stream')} open" if status.streams else ""),
+        ("sensors", _sensors_line(governor.sensors) if governor else ""),
+        ("read-only", status.read_only),
+        *[("warning", warning) for warning in status.warnings],
+    ]
+    parts = ["\n".join(f"{name:<10}{one_line(value)}" for name, value in rows if value)]
+    if governor and (silent := [sensor for sensor in governor.sensors if sensor.problem]):
+        parts.append(table([("sensor", "problem"), *((one_line(s.name), one_line(s.problem)) for s in silent)]))
+    if status.spaces:
+        heads = ("space", "turns", "memories", "vectors", "pending", "log", "segments", "overlay", "deleted", "")
+        parts.append(table([heads, *map(_space_row, status.spaces)]))
+    return "\n\n".join(parts)
+
+
+def _model_line(model: Any) -> str:
+    measured = f", measured here {local(model.calibrated_at)}" if model.HasField("calibrated_at") else ""
+    facts = f"{model.dimension} dimensions, {size(model.bytes)}"
+    return f"{model.id} ({facts}), {counted(model.workers, 'thread')} on {model.device}{measured}"
+
+
+def level_name(governor: Any) -> str:
+    """ "nominal", "warm", "hot" or "critical"; a number where a later box has more levels."""
+    known = governor.DESCRIPTOR.fields_by_name["level"].enum_type.values_by_number
+    if governor.level not in known:
+        return f"level {governor.level}"
+    return str(known[governor.level].name.removeprefix("PRESSURE_").lower())
+
+
+def level_line(governor: Any) -> str:
+    since = f" since {local(governor.since)}" if governor.HasField("since") else ""
+    return f"{level_name(governor)}{since}: {governor.reason or 'no reason given'}"
+
+
+def _budget_line(governor: Any) -> str:
+    waits = "" if governor.background else "; snapshots and rebuilds wait"
+    threads = counted(governor.threads, "thread")
+    return f"{governor.padded_tokens} tokens a batch, {threads}, {governor.duty:.0%} of the time{waits}"
+
+
+def heat_line(governor: Any) -> str:
+    """Empty where no sensor tells a temperature."""
+    temperature, limit = optional(governor, "temperature"), optional(governor, "temperature_limit")
+    if temperature is None:
+        return ""
+    return f"{temperature:.1f} °C" + (f", limit {limit:.1f} °C" if limit is not None else "")
+
+
+def pending(status: Any) -> int:
+    """Memories without a vector; the queue holds only the next of them."""
+    return max([int(status.queue.ingests), sum(int(space.pending) for space in status.spaces)])
+
+
+def pending_line(status: Any) -> str:
+    count, queue = pending(status), status.queue
+    if not count:
+        return "nothing to embed"
+    # The box estimates for those in the queue; the others take as long each.
+    left = seconds(queue.estimated_drain) * count / queue.ingests if queue.ingests else 0.0
+    return f"{count:,} to embed" + (f", {span(left)} left" if left else "")
+
+
+def _memory_line(status: Any, governor: Any) -> str:
+    free = optional(governor, "memory_available") if governor else None
+    return f"{size(status.resident_bytes)} resident" + (f", {size(free)} available" if free is not None else "")
+
+
+def _sensors_line(sensors: Any) -> str:
+    silent = sum(bool(sensor.problem) for sensor in sensors)
+    if not silent:
+        return f"{counted(len(sensors), 'sensor')} read" if sensors else ""
+    return f"{len(sensors) - silent} of {counted(len(sensors), 'sensor')} read"
+
+
+def _space_row(space: Any) -> tuple[str, ...]:
+    remarks = ["rebuilding"] if space.rebuilding else []
+    if space.damaged_lines:
+        remarks.append(f"{counted(space.damaged_lines, 'damaged line')}: see `edge verify`")
+    return (
+        one_line(space.name),
+        f"{space.turns:,}",
+        f"{space.memories:,}",
+        f"{space.vectors:,}",
+        f"{space.pending:,}",
+        size(space.log_bytes),
+        f"{space.log_segments:,}",
+        f"{space.index_overlay:,}",
+        f"{space.index_deleted:,}",
+        ", ".join(remarks),
+    )
+
+
+def counted(count: int, noun: str) -> str:
+    """The number with its noun: 1 turn, 2 turns."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def span(length: float) -> str:
+    """Seconds, for a reader: two units at most."""
+    if length < 60:
+        return f"{length:.1f} s" if length < 10 else f"{length:.0f} s"
+    minutes = int(length // 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours = minutes // 60
+    return f"{hours} h {minutes % 60} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
+
+
+def optional(message: Any, name: str) -> Any:
+    """None where it is unset, or where a sensor gave what is no number."""
+    return _number(getattr(message, name)) if message.HasField(name) else None
+
+
+def _number(value: float) -> float | None:
+    """JSON has no word for NaN and infinity."""
+    return value if math.isfinite(value) else None
