@@ -28,7 +28,7 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "edge"))
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
 # What would make a box or a client under test reach for the tester's own box.
-PERSONAL = ("EDGE_DATA", "EDGE_ADDRESS", "EDGE_TOKEN", "EDGE_CONFIG", "STATE_DIRECTORY")
+PERSONAL = ("EDGE_DATA", "EDGE_ADDRESS", "EDGE_TOKEN", "EDGE_TLS_FINGERPRINT", "EDGE_CONFIG", "STATE_DIRECTORY")
 
 
 class Box:

@@ -21,7 +21,10 @@ SERVING = [line for line in LINES if " serve " in line or line == "make run"]
 # The suite that is running; what scripts/smoke executes in CI, with a tool that is not Python's; and a variable that
 # the tests set themselves.
 ELSEWHERE = [line for line in LINES if line == "make test" or line.startswith(("grpcurl ", "export "))]
-ONCE = [line for line in LINES if line not in SERVING and line not in ELSEWHERE]
+# Wants a box on the network, and a code.
+PAIRING = [line for line in LINES if " pair" in line]
+WATCHING = [line for line in LINES if "--watch" in line]
+ONCE = [line for line in LINES if line not in (*SERVING, *ELSEWHERE, *PAIRING, *WATCHING)]
 
 
 def as_run(line: str) -> str:
@@ -77,7 +80,7 @@ def test_a_box_of_the_readme_serves_until_it_is_stopped(line, home, tmp_path) ->
     # Its port may be another's on this machine; everything else is as it stands.
     command = as_run(line).replace("127.0.0.1:7430", "127.0.0.1:0")
     if "--listen" not in command:
-        command += " --listen 127.0.0.1:0"
+        command += f" --listen {'[::]' if '--lan' in command else '127.0.0.1'}:0"
     with subprocess.Popen(
         ["sh", "-c", f"exec {command}"], env=home, cwd=tmp_path, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -86,6 +89,40 @@ def test_a_box_of_the_readme_serves_until_it_is_stopped(line, home, tmp_path) ->
             assert process.stdout.readline().startswith("ready unix:")
         finally:
             process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+
+
+def test_the_pairing_of_the_readme_pairs(start_box, home, tmp_path) -> None:
+    box = start_box("--lan", "--listen", "[::]:0")
+    (show, pair) = PAIRING
+    assert show == f"{pair} --show"
+    shown = sh(show, {**home, "EDGE_DATA": str(box.data)}, tmp_path)
+    (code,) = re.findall(r"[0-9A-Z]{4}-[0-9A-Z]{4}", shown.stdout)
+    # On this machine, so that what mDNS finds besides plays no part.
+    address = box.address.replace("[::]", "127.0.0.1")
+    paired = sh(f"{pair} {address} --code {code} --name desk", home, tmp_path)
+    assert paired.returncode == 0, paired.stderr
+    told = sh(".venv/bin/edge status --json", {**home, "EDGE_ADDRESS": address}, tmp_path)
+    assert told.returncode == 0, told.stderr
+
+
+def test_the_watching_of_the_readme_goes_on_until_it_is_stopped(box, home, tmp_path) -> None:
+    (line,) = WATCHING
+    with subprocess.Popen(
+        ["sh", "-c", f"exec {as_run(line)}"],
+        env={**home, "EDGE_ADDRESS": box.unix},
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+        # A suite that runs in the background has it ignored, and its children would inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline()
+        finally:
+            process.send_signal(signal.SIGINT)
+        process.stdout.read()
         assert process.wait(30) == 0
 
 
