@@ -28,6 +28,8 @@ _T = TypeVar("_T")
 
 _starting = threading.Lock()
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
+# Seconds that one who was interrupted waits at most for the call to have ended.
+_LEAVING = 1.0
 
 
 def _shared_loop() -> asyncio.AbstractEventLoop:
@@ -54,12 +56,21 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 def run(work: Coroutine[Any, Any, _T]) -> _T:
     """What it gives, from the event loop that all clients of this process share."""
-    future = asyncio.run_coroutine_threadsafe(work, _shared_loop())
+    ended = threading.Event()
+
+    async def whole() -> _T:
+        try:
+            return await work
+        finally:
+            ended.set()
+
+    future = asyncio.run_coroutine_threadsafe(whole(), _shared_loop())
     try:
         return future.result()
     except BaseException:
-        # The caller was interrupted (Ctrl-C): the call must not go on without it.
-        future.cancel()
+        # The caller was interrupted (Ctrl-C): the call must not go on without it, nor beside what is done to leave.
+        if future.cancel():
+            ended.wait(_LEAVING)
         raise
 
 
