@@ -300,10 +300,7 @@ def test_neither_code_nor_token_shows_in_a_repr() -> None:
 
 
 def test_a_client_loads_neither_database_nor_network_nor_model_for_it() -> None:
-    code = (
-        "import sys, edge.lan.handshake, edge.lan.tls; "
-        "print(*{'sqlite3', 'grpc', 'numpy'} & set(sys.modules))"
-    )
+    code = "import sys, edge.lan.handshake, edge.lan.tls; print(*{'sqlite3', 'grpc', 'numpy'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
 
