@@ -244,6 +244,7 @@ async def _serve(box: Core, addresses: list[str], lan: bool, no_auth: bool) -> i
         _greet(presence, box.tokens)
     schedule = Schedule(
         [
+            Job("background work", 5.0, lambda: box.spaces.allow_background(box.governor.budget().background)),
             Job("access counts", 30.0, box.spaces.flush_accesses),
             Job("access checkpoint", 3600.0, box.spaces.checkpoint_accesses),
             Job("unfinished forgets", 60.0, box.spaces.finish_forgets),

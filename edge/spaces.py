@@ -227,6 +227,11 @@ class Spaces:
     def _directory(self, name: str) -> Path:
         return self._root.joinpath(*name.split("/"))
 
+    def allow_background(self, allowed: bool) -> None:
+        """Lets the indexes tend themselves, or not for now. To be said again now and then: spaces open meanwhile."""
+        for space in self.all():
+            (space.index.resume if allowed else space.index.pause)()
+
     def flush_accesses(self) -> None:
         for space in self.all():
             space.flush_accesses()

@@ -177,14 +177,18 @@ class LiveIndex:
             return self._request
 
     def pause(self) -> None:
-        """No moving and no rebuilding of its own accord until `resume` (for heat): additions stay in the overlay."""
+        """Nothing of its own accord until `resume` (for heat): additions stay in the overlay, and no snapshot is made.
+
+        A rebuild that is asked for is done, and `close` saves.
+        """
         with self._wake:
             self._paused = True
 
     def resume(self) -> None:
         with self._wake:
-            self._paused = False
-            self._wake.notify_all()
+            if self._paused:
+                self._paused = False
+                self._wake.notify_all()
 
     def settle(self, timeout: float) -> bool:
         """Waits until nothing is left to move or rebuild, `timeout` seconds at most; whether that is so."""
@@ -281,7 +285,7 @@ class LiveIndex:
             high = tuning.overlay_rows if living + deleted else tuning.flat_rows
             if overlay > (tuning.overlay_rows // 2 if self._moving else high):
                 return "move", None
-        if self._writable and self._pair.version != self._saved:
+        if self._writable and not self._paused and self._pair.version != self._saved:
             if now >= self._next_save:
                 return "save", None
             waits.append(self._next_save - now)

@@ -271,3 +271,18 @@ def test_what_cannot_be_erased_is_named_and_keeps_no_box_from_starting(
     with running(tmp_path, clock, vectorizer) as spaces:
         assert spaces.names() == ["public"]
     assert str(going) in caplog.text
+
+
+def test_no_index_tends_itself_while_the_device_has_no_room_for_it(
+    spaces: Spaces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = spaces.open("private/desk").index
+    due: list[str] = []
+    say(spaces, "private/desk", "台灯是绿色的")
+    spaces.allow_background(False)
+    # As if the interval between snapshots were over.
+    monkeypatch.setattr(index, "_next_save", 0.0)
+    due.append(index._due()[0])
+    spaces.allow_background(True)
+    assert due == [""]
+    assert index.settle(30)
