@@ -11,6 +11,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from edge.lexicon.han import simplified
+
 # (run, "", ()) for a run of a script written without spaces; ("", whole, parts) for any other word. `whole` is the
 # term for all of it (empty when that is too long), `parts` the terms of its parts: of `pre-edit` preedit, pre and
 # edit; of `don't` dont, don and t; of `v1.5` v1<DOT>5, v1 and 5; of `gpt4` gpt4 and gpt.
@@ -42,6 +44,8 @@ _RUN = re.compile(
 _CONNECTOR = re.compile(r"[-_'.]")
 HAN_RUN = re.compile(rf"[{_HAN}]+")
 GLUED_RUN = re.compile(rf"[{_GLUED}]+")
+# The parts of a run: Han, or what is glued.
+PARTS = re.compile(rf"(?P<han>[{_HAN}]+)|[{_GLUED}]+")
 _MIXED = re.compile(r"[^\W\d_]+|\d+")
 _DIGIT = re.compile(r"\d")
 _APOSTROPHES = "\u2018\u2019\u02bc\u055a\u05f3\u201b"
@@ -71,7 +75,8 @@ class _Cleaner(dict[int, "str | int | None"]):
             return char
         category = unicodedata.category(char)
         if category[0] in "LNM" or category == "Co":
-            return char
+            # A simplified form that is younger than this Python's Unicode would be no letter here.
+            return form if HAN_RUN.match(char) and unicodedata.category(form := simplified(char))[0] in "LN" else char
         # Each emoji and each currency sign is a term by itself. Other symbols and punctuation only part words.
         if category in ("So", "Sc"):
             return f" {char} "
@@ -85,7 +90,10 @@ _CLEANER = _Cleaner()
 
 
 def fold(text: str) -> str:
-    """NFKC and case-folded (Unicode 3.13, NFKC_Casefold), without what is invisible; stored text is never touched."""
+    """NFKC and case-folded (Unicode 3.13, NFKC_Casefold), Han characters simplified, without what is invisible.
+
+    For search alone; stored text is never touched.
+    """
     folded = unicodedata.normalize("NFKC", text).casefold()
     return unicodedata.normalize("NFKC", folded).translate(_CLEANER)
 
@@ -130,6 +138,8 @@ def _slices(word: str) -> Iterator[str]:
 
 def singles(run: str) -> list[str]:
     """The characters of a run that can stand alone (a vowel sign of Thai cannot)."""
+    if run.isalnum():
+        return list(run)
     return [char for char in run if char.isalnum() or unicodedata.category(char)[0] != "M"]
 
 
