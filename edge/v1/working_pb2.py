@@ -22,35 +22,40 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from edge.v1 import types_pb2 as edge_dot_v1_dot_types__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15\x65\x64ge/v1/working.proto\x12\x07\x65\x64ge.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc1\x01\n\x05State\x12\r\n\x05space\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x11\n\x07msgpack\x18\x03 \x01(\x0cH\x00\x12\x0e\n\x04text\x18\x04 \x01(\tH\x00\x12\x10\n\x08revision\x18\x05 \x01(\x03\x12.\n\nupdated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nexpires_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x07\n\x05value\"\xb7\x01\n\x0fPutStateRequest\x12\r\n\x05space\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x11\n\x07msgpack\x18\x03 \x01(\x0cH\x00\x12\x0e\n\x04text\x18\x04 \x01(\tH\x00\x12\x1e\n\x11\x65xpected_revision\x18\x05 \x01(\x03H\x01\x88\x01\x01\x12&\n\x03ttl\x18\x06 \x01(\x0b\x32\x19.google.protobuf.DurationB\x07\n\x05valueB\x14\n\x12_expected_revision\"1\n\x10PutStateResponse\x12\x1d\n\x05state\x18\x01 \x01(\x0b\x32\x0e.edge.v1.State\"-\n\x0fGetStateRequest\x12\r\n\x05space\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\"1\n\x10GetStateResponse\x12\x1d\n\x05state\x18\x01 \x01(\x0b\x32\x0e.edge.v1.State\"Y\n\x11ListStatesRequest\x12\r\n\x05space\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"M\n\x12ListStatesResponse\x12\x1e\n\x06states\x18\x01 \x03(\x0b\x32\x0e.edge.v1.State\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"f\n\x12\x44\x65leteStateRequest\x12\r\n\x05space\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x1e\n\x11\x65xpected_revision\x18\x03 \x01(\x03H\x00\x88\x01\x01\x42\x14\n\x12_expected_revision\"\x15\n\x13\x44\x65leteStateResponse2\xa3\x02\n\x0eWorkingService\x12?\n\x08PutState\x12\x18.edge.v1.PutStateRequest\x1a\x19.edge.v1.PutStateResponse\x12?\n\x08GetState\x12\x18.edge.v1.GetStateRequest\x1a\x19.edge.v1.GetStateResponse\x12\x45\n\nListStates\x12\x1a.edge.v1.ListStatesRequest\x1a\x1b.edge.v1.ListStatesResponse\x12H\n\x0b\x44\x65leteState\x12\x1b.edge.v1.DeleteStateRequest\x1a\x1c.edge.v1.DeleteStateResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15\x65\x64ge/v1/working.proto\x12\x07\x65\x64ge.v1\x1a\x13\x65\x64ge/v1/types.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc1\x01\n\x05State\x12\r\n\x05space\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x11\n\x07msgpack\x18\x03 \x01(\x0cH\x00\x12\x0e\n\x04text\x18\x04 \x01(\tH\x00\x12\x10\n\x08revision\x18\x05 \x01(\x03\x12.\n\nupdated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nexpires_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x07\n\x05value\"\xb7\x01\n\x0fPutStateRequest\x12\r\n\x05space\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x11\n\x07msgpack\x18\x03 \x01(\x0cH\x00\x12\x0e\n\x04text\x18\x04 \x01(\tH\x00\x12\x1e\n\x11\x65xpected_revision\x18\x05 \x01(\x03H\x01\x88\x01\x01\x12&\n\x03ttl\x18\x06 \x01(\x0b\x32\x19.google.protobuf.DurationB\x07\n\x05valueB\x14\n\x12_expected_revision\"1\n\x10PutStateResponse\x12\x1d\n\x05state\x18\x01 \x01(\x0b\x32\x0e.edge.v1.State\"-\n\x0fGetStateRequest\x12\r\n\x05space\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\"1\n\x10GetStateResponse\x12\x1d\n\x05state\x18\x01 \x01(\x0b\x32\x0e.edge.v1.State\"Y\n\x11ListStatesRequest\x12\r\n\x05space\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"M\n\x12ListStatesResponse\x12\x1e\n\x06states\x18\x01 \x03(\x0b\x32\x0e.edge.v1.State\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"f\n\x12\x44\x65leteStateRequest\x12\r\n\x05space\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x1e\n\x11\x65xpected_revision\x18\x03 \x01(\x03H\x00\x88\x01\x01\x42\x14\n\x12_expected_revision\"\x15\n\x13\x44\x65leteStateResponse\"\x96\x01\n\x12RecentTurnsRequest\x12\r\n\x05space\x18\x01 \x01(\t\x12\x0e\n\x06source\x18\x02 \x01(\t\x12\x0f\n\x07session\x18\x03 \x01(\t\x12\x19\n\x0ctoken_budget\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12\x16\n\tmax_turns\x18\x05 \x01(\x05H\x01\x88\x01\x01\x42\x0f\n\r_token_budgetB\x0c\n\n_max_turns\"F\n\x13RecentTurnsResponse\x12\x1c\n\x05turns\x18\x01 \x03(\x0b\x32\r.edge.v1.Turn\x12\x11\n\ttruncated\x18\x02 \x01(\x08\x32\xed\x02\n\x0eWorkingService\x12?\n\x08PutState\x12\x18.edge.v1.PutStateRequest\x1a\x19.edge.v1.PutStateResponse\x12?\n\x08GetState\x12\x18.edge.v1.GetStateRequest\x1a\x19.edge.v1.GetStateResponse\x12\x45\n\nListStates\x12\x1a.edge.v1.ListStatesRequest\x1a\x1b.edge.v1.ListStatesResponse\x12H\n\x0b\x44\x65leteState\x12\x1b.edge.v1.DeleteStateRequest\x1a\x1c.edge.v1.DeleteStateResponse\x12H\n\x0bRecentTurns\x12\x1b.edge.v1.RecentTurnsRequest\x1a\x1c.edge.v1.RecentTurnsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'edge.v1.working_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_STATE']._serialized_start=100
-  _globals['_STATE']._serialized_end=293
-  _globals['_PUTSTATEREQUEST']._serialized_start=296
-  _globals['_PUTSTATEREQUEST']._serialized_end=479
-  _globals['_PUTSTATERESPONSE']._serialized_start=481
-  _globals['_PUTSTATERESPONSE']._serialized_end=530
-  _globals['_GETSTATEREQUEST']._serialized_start=532
-  _globals['_GETSTATEREQUEST']._serialized_end=577
-  _globals['_GETSTATERESPONSE']._serialized_start=579
-  _globals['_GETSTATERESPONSE']._serialized_end=628
-  _globals['_LISTSTATESREQUEST']._serialized_start=630
-  _globals['_LISTSTATESREQUEST']._serialized_end=719
-  _globals['_LISTSTATESRESPONSE']._serialized_start=721
-  _globals['_LISTSTATESRESPONSE']._serialized_end=798
-  _globals['_DELETESTATEREQUEST']._serialized_start=800
-  _globals['_DELETESTATEREQUEST']._serialized_end=902
-  _globals['_DELETESTATERESPONSE']._serialized_start=904
-  _globals['_DELETESTATERESPONSE']._serialized_end=925
-  _globals['_WORKINGSERVICE']._serialized_start=928
-  _globals['_WORKINGSERVICE']._serialized_end=1219
+  _globals['_STATE']._serialized_start=121
+  _globals['_STATE']._serialized_end=314
+  _globals['_PUTSTATEREQUEST']._serialized_start=317
+  _globals['_PUTSTATEREQUEST']._serialized_end=500
+  _globals['_PUTSTATERESPONSE']._serialized_start=502
+  _globals['_PUTSTATERESPONSE']._serialized_end=551
+  _globals['_GETSTATEREQUEST']._serialized_start=553
+  _globals['_GETSTATEREQUEST']._serialized_end=598
+  _globals['_GETSTATERESPONSE']._serialized_start=600
+  _globals['_GETSTATERESPONSE']._serialized_end=649
+  _globals['_LISTSTATESREQUEST']._serialized_start=651
+  _globals['_LISTSTATESREQUEST']._serialized_end=740
+  _globals['_LISTSTATESRESPONSE']._serialized_start=742
+  _globals['_LISTSTATESRESPONSE']._serialized_end=819
+  _globals['_DELETESTATEREQUEST']._serialized_start=821
+  _globals['_DELETESTATEREQUEST']._serialized_end=923
+  _globals['_DELETESTATERESPONSE']._serialized_start=925
+  _globals['_DELETESTATERESPONSE']._serialized_end=946
+  _globals['_RECENTTURNSREQUEST']._serialized_start=949
+  _globals['_RECENTTURNSREQUEST']._serialized_end=1099
+  _globals['_RECENTTURNSRESPONSE']._serialized_start=1101
+  _globals['_RECENTTURNSRESPONSE']._serialized_end=1171
+  _globals['_WORKINGSERVICE']._serialized_start=1174
+  _globals['_WORKINGSERVICE']._serialized_end=1539
 # @@protoc_insertion_point(module_scope)

@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from edge.v1 import types_pb2 as _types_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
@@ -34,13 +35,18 @@ class State(_message.Message):
     space: _builtins.str
     key: _builtins.str
     msgpack: _builtins.bytes
+    """One value: a map with string keys, a list, a number, …"""
     text: _builtins.str
     revision: _builtins.int
-    """Grows by one with each put."""
+    """Grows by one with each put. A key that was deleted or expired begins again above what it had, so that a revision
+    that somebody remembers is never another value's.
+    """
     @_builtins.property
     def updated_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
-    def expires_at(self) -> _timestamp_pb2.Timestamp: ...
+    def expires_at(self) -> _timestamp_pb2.Timestamp:
+        """Unset: never."""
+
     def __init__(
         self,
         *,
@@ -74,12 +80,15 @@ class PutStateRequest(_message.Message):
     TTL_FIELD_NUMBER: _builtins.int
     space: _builtins.str
     key: _builtins.str
+    """1 to 256 bytes, without control characters."""
     msgpack: _builtins.bytes
     text: _builtins.str
     expected_revision: _builtins.int
     """Unset: overwrite; 0: only if there is none."""
     @_builtins.property
-    def ttl(self) -> _duration_pb2.Duration: ...
+    def ttl(self) -> _duration_pb2.Duration:
+        """Above 0, 10 years at most, by the box's clock. Unset: it stays, whatever an earlier put said."""
+
     def __init__(
         self,
         *,
@@ -178,6 +187,7 @@ class ListStatesRequest(_message.Message):
     space: _builtins.str
     prefix: _builtins.str
     page_size: _builtins.int
+    """1 to 1,000; unset: 100. A page of large values holds fewer."""
     page_token: _builtins.str
     def __init__(
         self,
@@ -202,6 +212,7 @@ class ListStatesResponse(_message.Message):
     STATES_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
+    """Empty on the last page."""
     @_builtins.property
     def states(self) -> _containers.RepeatedCompositeFieldContainer[Global___State]: ...
     def __init__(
@@ -228,6 +239,7 @@ class DeleteStateRequest(_message.Message):
     space: _builtins.str
     key: _builtins.str
     expected_revision: _builtins.int
+    """Unset: whatever it is at."""
     def __init__(
         self,
         *,
@@ -259,3 +271,70 @@ class DeleteStateResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DeleteStateResponse: _TypeAlias = DeleteStateResponse  # noqa: Y015
+
+@_typing.final
+class RecentTurnsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SPACE_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    SESSION_FIELD_NUMBER: _builtins.int
+    TOKEN_BUDGET_FIELD_NUMBER: _builtins.int
+    MAX_TURNS_FIELD_NUMBER: _builtins.int
+    space: _builtins.str
+    source: _builtins.str
+    """Empty: of every source."""
+    session: _builtins.str
+    token_budget: _builtins.int
+    """1 to 8,192, by the model's tokenizer; unset: 2,000."""
+    max_turns: _builtins.int
+    """1 to 1,000; unset: 50."""
+    def __init__(
+        self,
+        *,
+        space: _builtins.str = ...,
+        source: _builtins.str = ...,
+        session: _builtins.str = ...,
+        token_budget: _builtins.int | None = ...,
+        max_turns: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_turns", b"_max_turns", "_token_budget", b"_token_budget", "max_turns", b"max_turns", "token_budget", b"token_budget"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_turns", b"_max_turns", "_token_budget", b"_token_budget", "max_turns", b"max_turns", "session", b"session", "source", b"source", "space", b"space", "token_budget", b"token_budget"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__max_turns: _TypeAlias = _typing.Literal["max_turns"]  # noqa: Y015
+    _WhichOneofArgType__max_turns: _TypeAlias = _typing.Literal["_max_turns", b"_max_turns"]  # noqa: Y015
+    _WhichOneofReturnType__token_budget: _TypeAlias = _typing.Literal["token_budget"]  # noqa: Y015
+    _WhichOneofArgType__token_budget: _TypeAlias = _typing.Literal["_token_budget", b"_token_budget"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_turns) -> _WhichOneofReturnType__max_turns | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__token_budget) -> _WhichOneofReturnType__token_budget | None: ...
+
+Global___RecentTurnsRequest: _TypeAlias = RecentTurnsRequest  # noqa: Y015
+
+@_typing.final
+class RecentTurnsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TURNS_FIELD_NUMBER: _builtins.int
+    TRUNCATED_FIELD_NUMBER: _builtins.int
+    truncated: _builtins.bool
+    """The one turn that is here is the end of its text: all of it is more than the budget."""
+    @_builtins.property
+    def turns(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.Turn]:
+        """Oldest first: of one source in the order of seq, of several in the order of occurred_at."""
+
+    def __init__(
+        self,
+        *,
+        turns: _abc.Iterable[_types_pb2.Turn] | None = ...,
+        truncated: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["truncated", b"truncated", "turns", b"turns"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RecentTurnsResponse: _TypeAlias = RecentTurnsResponse  # noqa: Y015

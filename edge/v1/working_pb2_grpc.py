@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class WorkingServiceStub:
-    """State of a task in progress, so that an interrupted agent resumes.
+    """State of a task in progress, so that an interrupted agent resumes; and what was just said, word for word.
+    A request that names no space means the caller's own: "public" for the owner, else "private/<its name>".
     """
 
     def __init__(self, channel):
@@ -55,14 +56,22 @@ class WorkingServiceStub:
                 request_serializer=edge_dot_v1_dot_working__pb2.DeleteStateRequest.SerializeToString,
                 response_deserializer=edge_dot_v1_dot_working__pb2.DeleteStateResponse.FromString,
                 _registered_method=True)
+        self.RecentTurns = channel.unary_unary(
+                '/edge.v1.WorkingService/RecentTurns',
+                request_serializer=edge_dot_v1_dot_working__pb2.RecentTurnsRequest.SerializeToString,
+                response_deserializer=edge_dot_v1_dot_working__pb2.RecentTurnsResponse.FromString,
+                _registered_method=True)
 
 
 class WorkingServiceServicer:
-    """State of a task in progress, so that an interrupted agent resumes.
+    """State of a task in progress, so that an interrupted agent resumes; and what was just said, word for word.
+    A request that names no space means the caller's own: "public" for the owner, else "private/<its name>".
     """
 
     def PutState(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Answers when the state is on the disk. ABORTED, with the reason REVISION and the present revision in the metadata
+        of ErrorInfo, when the state is not at the expected one: read it, and put again on top of that.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -74,13 +83,22 @@ class WorkingServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListStates(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """By key, ascending in the order of their UTF-8.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteState(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Answers when nothing of the value is left in the box's files. ABORTED as PutState.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RecentTurns(self, request, context):
+        """The last turns of a session, as they were said; those that were superseded or forgotten are not among them.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -108,6 +126,11 @@ def add_WorkingServiceServicer_to_server(servicer, server):
                     request_deserializer=edge_dot_v1_dot_working__pb2.DeleteStateRequest.FromString,
                     response_serializer=edge_dot_v1_dot_working__pb2.DeleteStateResponse.SerializeToString,
             ),
+            'RecentTurns': grpc.unary_unary_rpc_method_handler(
+                    servicer.RecentTurns,
+                    request_deserializer=edge_dot_v1_dot_working__pb2.RecentTurnsRequest.FromString,
+                    response_serializer=edge_dot_v1_dot_working__pb2.RecentTurnsResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'edge.v1.WorkingService', rpc_method_handlers)
@@ -117,7 +140,8 @@ def add_WorkingServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class WorkingService:
-    """State of a task in progress, so that an interrupted agent resumes.
+    """State of a task in progress, so that an interrupted agent resumes; and what was just said, word for word.
+    A request that names no space means the caller's own: "public" for the owner, else "private/<its name>".
     """
 
     @staticmethod
@@ -218,6 +242,33 @@ class WorkingService:
             '/edge.v1.WorkingService/DeleteState',
             edge_dot_v1_dot_working__pb2.DeleteStateRequest.SerializeToString,
             edge_dot_v1_dot_working__pb2.DeleteStateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RecentTurns(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/edge.v1.WorkingService/RecentTurns',
+            edge_dot_v1_dot_working__pb2.RecentTurnsRequest.SerializeToString,
+            edge_dot_v1_dot_working__pb2.RecentTurnsResponse.FromString,
             options,
             channel_credentials,
             insecure,

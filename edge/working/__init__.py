@@ -1,0 +1,1 @@
+"""Task state, so that an interrupted agent resumes."""
