@@ -1,7 +1,8 @@
 """From stored rows to vectors in the index: the second half of the write path.
 
-The backlog is a query (memories without a vector of the current model), so a crash loses none of it: this file only
-remembers how far it has read, and who waits.
+The backlog is a query (memories without a vector of a running model), so a crash loses none of it: this file only
+remembers how far it has read, and who waits. Of several models each has a queue of its own in every space; what is not
+for a model is written down as refused by it, so that it is looked at once.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -36,6 +37,10 @@ _LATER = 120.0
 _FULL = 1.0
 # VectorRefused.reason of what may get its vector yet; see embedder.answers.
 _NO_MEMORY = "NO_MEMORY"
+# Why a model refuses a text that goes to others.
+NOT_ROUTED = "NOT_ROUTED"
+
+Route = Callable[[str], Collection[str]]
 
 
 class Shelf(Protocol):
@@ -44,30 +49,34 @@ class Shelf(Protocol):
     @property
     def name(self) -> str: ...
 
-    def pending(self, after: int, limit: int) -> list[tuple[int, str]]:
-        """(rowid, text) of memories without a vector, by rowid."""
+    def pending(self, model: str, after: int, limit: int) -> list[tuple[int, str]]:
+        """(rowid, text) of memories without a vector of this model, by rowid."""
         ...
 
-    def keep(self, rowids: RowIds, vectors: Matrix) -> Future[RowIds]:
+    def keep(self, model: str, rowids: RowIds, vectors: Matrix) -> Future[RowIds]:
         """Stores vectors and makes them searchable; gives the rowids that still live."""
         ...
 
-    def refuse(self, rowid: int, reason: str) -> Future[None]:
-        """This memory has no vector, and is found by its words only."""
+    def refuse(self, model: str, rowids: Sequence[int], reason: str) -> Future[None]:
+        """These memories get no vector of this model."""
         ...
 
 
 @dataclass(eq=False)
 class _Waiter:
-    rowids: set[int]
-    # Why some of them have no vector, and are found by their words only.
+    # (model, rowid)
+    open: set[tuple[str, int]]
+    # Those of which no model could make a vector so far, and why: they are found by their words only.
     refused: dict[int, VectorRefused] = field(default_factory=dict)
+    kept: set[int] = field(default_factory=set)
     done: Future[dict[int, VectorRefused]] = field(default_factory=promise)
 
 
 @dataclass(eq=False)
 class _Queue:
     shelf: Shelf
+    model: str
+    vectorizer: Vectorizer
     # Everything up to here has been read once; what failed in passing since then lies after `again`.
     read: int = 0
     again: int | None = None
@@ -75,6 +84,8 @@ class _Queue:
     later: int | None = None
     later_at: float = 0.0
     more: bool = True
+    # Which feeding of all was its last.
+    fed: int = 0
     in_flight: set[int] = field(default_factory=set)
     ready: list[tuple[int, Vector]] = field(default_factory=list)
     ready_since: float = 0.0
@@ -84,13 +95,26 @@ class _Queue:
 
 
 class Backlog:
-    """One thread that feeds the batcher's ingest lane and puts what comes back where recalls find it."""
+    """One thread that feeds the batcher's ingest lane and puts what comes back where recalls find it.
 
-    def __init__(self, vectorizer: Vectorizer, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._vectorizer = vectorizer
+    `vectorizers` are the running models by id, and `route` gives those that a text goes to, at least one; without it,
+    each text goes to all.
+    """
+
+    def __init__(
+        self,
+        vectorizers: Mapping[str, Vectorizer],
+        route: Route | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._vectorizers = dict(vectorizers)
+        # One model has them all, without a look at the text.
+        self._route = route if len(self._vectorizers) > 1 else None
         self._monotonic = monotonic
         self._lock = threading.Condition()
-        self._queues: dict[str, _Queue] = {}
+        # By space, then by model.
+        self._spaces: dict[str, dict[str, _Queue]] = {}
+        self._feeds = 0
         self._paused_until = 0.0
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="edge-backlog", daemon=True)
@@ -108,36 +132,45 @@ class Backlog:
 
     def attach(self, shelf: Shelf) -> None:
         with self._lock:
-            self._queues[shelf.name] = _Queue(shelf)
+            self._spaces[shelf.name] = {
+                model: _Queue(shelf, model, vectorizer) for model, vectorizer in self._vectorizers.items()
+            }
             self._lock.notify_all()
 
     def detach(self, name: str) -> None:
         with self._lock:
-            queue = self._queues.pop(name, None)
-            waiting = [waiter for waiters in queue.waiters.values() for waiter in waiters] if queue else []
+            queues = self._spaces.pop(name, {}).values()
+            waiting = {waiter for queue in queues for waiters in queue.waiters.values() for waiter in waiters}
         for waiter in waiting:
             _settle(waiter)
 
-    def wake(self, name: str) -> None:
-        """There are new rows in this space."""
+    def wake(self, name: str, again: Iterable[int] = ()) -> None:
+        """There are new rows in this space; and these are pending again, which it may have read past."""
+        first = min(again, default=None)
         with self._lock:
-            queue = self._queues.get(name)
-            if queue is not None:
+            for queue in self._spaces.get(name, {}).values():
                 queue.more = True
-                self._lock.notify_all()
+                if first is not None:
+                    queue.again = _lower(queue.again, first - 1)
+            self._lock.notify_all()
 
-    def wait(self, name: str, rowids: Iterable[int]) -> Future[dict[int, VectorRefused]]:
-        """Done when each of these has its vector in the index, was refused one, or is gone; gives the refused ones.
+    def models(self, text: str) -> Collection[str]:
+        """Those that this text goes to."""
+        return self._vectorizers if self._route is None else self._route(text)
 
-        To be called with rows that are known to have none yet, before or right after `wake`.
+    def wait(self, name: str, rowids: Mapping[str, Iterable[int]]) -> Future[dict[int, VectorRefused]]:
+        """Done when each of these, by model, has its vector in the index, was refused one, or is gone.
+
+        Gives those that no model made a vector of. To be called with rows that are known to have none yet, before or
+        right after `wake`.
         """
-        waiter = _Waiter(set(rowids))
+        waiter = _Waiter({(model, rowid) for model, wanted in rowids.items() for rowid in wanted})
         with self._lock:
-            queue = self._queues.get(name)
-            if queue is not None and waiter.rowids:
-                for rowid in waiter.rowids:
-                    queue.waiters.setdefault(rowid, []).append(waiter)
-                queue.more = True
+            queues = self._spaces.get(name)
+            if queues is not None and waiter.open:
+                for model, rowid in waiter.open:
+                    queues[model].waiters.setdefault(rowid, []).append(waiter)
+                    queues[model].more = True
                 self._lock.notify_all()
                 return waiter.done
         _settle(waiter)
@@ -146,8 +179,9 @@ class Backlog:
     def gone(self, name: str, rowids: Iterable[int]) -> None:
         """These need no vector any more."""
         with self._lock:
-            queue = self._queues.get(name)
-            finished = _release(queue, rowids) if queue is not None else []
+            rowids = list(rowids)
+            queues = self._spaces.get(name, {}).values()
+            finished = [waiter for queue in queues for waiter in _release(queue, rowids)]
         for waiter in finished:
             _settle(waiter)
 
@@ -178,10 +212,15 @@ class Backlog:
             else:
                 queue.failing = False
 
+    def _queues(self) -> Iterator[_Queue]:
+        """Of all spaces. Called with the lock."""
+        for queues in self._spaces.values():
+            yield from queues.values()
+
     def _next(self) -> tuple[_Queue, list[tuple[int, Vector]]] | None:
         """What to do now: a space with vectors to flush, or one to feed from. Called with the lock."""
         now = self._monotonic()
-        for queue in self._queues.values():
+        for queue in self._queues():
             if queue.later is not None and now >= queue.later_at:
                 queue.again, queue.later = _lower(queue.again, queue.later), None
                 queue.more = True
@@ -191,18 +230,24 @@ class Backlog:
                 return queue, ready
         if self._closing or now < self._paused_until:
             return None
-        if sum(len(queue.in_flight) + len(queue.ready) for queue in self._queues.values()) > _IN_FLIGHT - _READ:
+        if sum(len(queue.in_flight) + len(queue.ready) for queue in self._queues()) > _IN_FLIGHT - _READ:
             return None
-        # The space with the least under way goes first, so that a large import does not starve the others.
-        hungry = [queue for queue in self._queues.values() if queue.more and now >= queue.retry_at]
-        return (min(hungry, key=lambda queue: len(queue.in_flight)), []) if hungry else None
+        # The one that was fed longest ago goes first, so that a large import does not starve the others, nor does a
+        # long way past what is not for a model.
+        hungry = [queue for queue in self._queues() if queue.more and now >= queue.retry_at]
+        if not hungry:
+            return None
+        chosen = min(hungry, key=lambda queue: queue.fed)
+        self._feeds += 1
+        chosen.fed = self._feeds
+        return chosen, []
 
     def _patience(self) -> float | None:
         now = self._monotonic()
-        ready = [queue for queue in self._queues.values() if queue.ready]
+        ready = [queue for queue in self._queues() if queue.ready]
         moments = [max(queue.ready_since + _FLUSH_AGE, queue.retry_at) for queue in ready]
-        moments += [queue.retry_at for queue in self._queues.values() if queue.more and queue.retry_at > now]
-        moments += [queue.later_at for queue in self._queues.values() if queue.later is not None]
+        moments += [queue.retry_at for queue in self._queues() if queue.more and queue.retry_at > now]
+        moments += [queue.later_at for queue in self._queues() if queue.later is not None]
         if self._paused_until > now:
             moments.append(self._paused_until)
         return max(0.001, min(moments) - now) if moments else None
@@ -214,20 +259,21 @@ class Backlog:
                 queue.read, queue.again = min(queue.read, queue.again), None
             after = queue.read
             waited_for = list(queue.waiters)
-        rows = queue.shelf.pending(after, _READ)
+        rows = queue.shelf.pending(queue.model, after, _READ)
         reached = rows[-1][0] if len(rows) == _READ else None
         self._settle_absent(queue, [rowid for rowid in waited_for if reached is None or rowid <= reached], rows)
         if not rows:
             return
+        others = self._pass_over(queue, rows)
         with self._lock:
             # After a retry the reading starts over, and may meet what is still under way.
             under_way = queue.in_flight | {rowid for rowid, _ in queue.ready}
-            rows_to_send = [row for row in rows if row[0] not in under_way]
+            rows_to_send = [row for row in rows if row[0] not in under_way and row[0] not in others]
             queue.in_flight.update(rowid for rowid, _ in rows_to_send)
         sent = 0
         try:
             for rowid, text in rows_to_send:
-                (future,) = self._vectorizer.submit([text], Lane.INGEST)
+                (future,) = queue.vectorizer.submit([text], Lane.INGEST)
                 future.add_done_callback(lambda done, rowid=rowid: self._came_back(queue, rowid, done))  # type: ignore[misc]  # mypy cannot type a lambda's default
                 sent += 1
         except Exhausted as full:
@@ -242,6 +288,18 @@ class Backlog:
                 else:
                     queue.read = max(queue.read, rows_to_send[sent][0] - 1)
                     queue.more = True
+
+    def _pass_over(self, queue: _Queue, rows: Sequence[tuple[int, str]]) -> set[int]:
+        """Those of the rows that are not for this model; that is written down, and nobody waits for it."""
+        if self._route is None:
+            return set()
+        others = [rowid for rowid, text in rows if queue.model not in self._route(text)]
+        if others:
+            queue.shelf.refuse(queue.model, others, NOT_ROUTED).add_done_callback(
+                lambda done: self._retry(queue, others) if done.exception() is not None else None
+            )
+            self._finish(queue, others)
+        return set(others)
 
     def _came_back(self, queue: _Queue, rowid: int, done: Future[Vector]) -> None:
         """On an inference thread: only notes what came."""
@@ -271,7 +329,7 @@ class Backlog:
                 queue.later = _lower(queue.later, rowid - 1)
             self._finish(queue, [rowid], {rowid: why})
             return
-        queue.shelf.refuse(rowid, why.reason).add_done_callback(
+        queue.shelf.refuse(queue.model, [rowid], why.reason).add_done_callback(
             lambda done: (
                 self._finish(queue, [rowid], {rowid: why}) if done.exception() is None else self._retry(queue, [rowid])
             )
@@ -289,14 +347,19 @@ class Backlog:
 
     def _flush(self, queue: _Queue, ready: Sequence[tuple[int, Vector]]) -> None:
         rowids = np.fromiter((rowid for rowid, _ in ready), np.int64, len(ready))
-        queue.shelf.keep(rowids, np.stack([vector for _, vector in ready])).result()
-        self._finish(queue, [rowid for rowid, _ in ready])
+        queue.shelf.keep(queue.model, rowids, np.stack([vector for _, vector in ready])).result()
+        self._finish(queue, [rowid for rowid, _ in ready], kept=True)
 
-    def _finish(self, queue: _Queue, rowids: Iterable[int], refused: Mapping[int, VectorRefused] | None = None) -> None:
+    def _finish(
+        self,
+        queue: _Queue,
+        rowids: Sequence[int],
+        refused: Mapping[int, VectorRefused] | None = None,
+        kept: bool = False,
+    ) -> None:
         with self._lock:
-            rowids = list(rowids)
             queue.in_flight.difference_update(rowids)
-            finished = _release(queue, rowids, refused)
+            finished = _release(queue, rowids, refused, kept)
             self._lock.notify_all()
         for waiter in finished:
             _settle(waiter)
@@ -311,14 +374,18 @@ class Backlog:
             _settle(waiter)
 
 
-def _release(queue: _Queue, rowids: Iterable[int], refused: Mapping[int, VectorRefused] | None = None) -> list[_Waiter]:
+def _release(
+    queue: _Queue, rowids: Iterable[int], refused: Mapping[int, VectorRefused] | None = None, kept: bool = False
+) -> list[_Waiter]:
     finished = []
     for rowid in rowids:
         for waiter in queue.waiters.pop(rowid, ()):
-            waiter.rowids.discard(rowid)
+            waiter.open.discard((queue.model, rowid))
             if refused and rowid in refused:
                 waiter.refused[rowid] = refused[rowid]
-            if not waiter.rowids:
+            if kept:
+                waiter.kept.add(rowid)
+            if not waiter.open:
                 finished.append(waiter)
     return finished
 
@@ -329,4 +396,4 @@ def _lower(first: int | None, second: int) -> int:
 
 def _settle(waiter: _Waiter) -> None:
     if not waiter.done.done():
-        waiter.done.set_result(waiter.refused)
+        waiter.done.set_result({rowid: why for rowid, why in waiter.refused.items() if rowid not in waiter.kept})

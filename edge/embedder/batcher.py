@@ -5,6 +5,8 @@ text-embeddings-inference; Clipper, NSDI'17). One thread is the recalls' own. Th
 where threads have one (Linux), so that on a full machine a recall gets its core at once, and they help with recalls
 when the recall thread is busy.
 
+Several models share the lanes and the threads, which are the device's; a batch is of one of them.
+
 Nothing of this waits for ever. A text for which memory has no room is passed over, and left to its words after a
 while; a run of the model that does not come back is named in the log, and recalls go by words meanwhile.
 """
@@ -14,18 +16,18 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from types import TracebackType
 
 from edge.config import Embedding, Governing
 from edge.embedder.answers import begin, embed, fail, left_to_words, no_room, standing_still
+from edge.embedder.face import Face
 from edge.embedder.governor import worker_count
-from edge.embedder.lanes import Entry, LaneQueue
+from edge.embedder.lanes import Entry, LaneQueue, Served
 from edge.embedder.steady import Steady, stand_back
 from edge.embedder.watchdog import STANDSTILL, Run, Watchdog
 from edge.errors import Exhausted, Unavailable
-from edge.ports import Budget, Clock, Embedder, Governor, QueueStatus
+from edge.ports import Budget, Clock, Embedder, Governor, QueueStatus, Vectorizer
 from edge.types import Lane, ModelInfo, Vector
 
 log = logging.getLogger(__name__)
@@ -43,6 +45,8 @@ _SOONEST, _LATEST = 0.05, 60.0
 class Batcher:
     """ports.Vectorizer over any embedder: `start` it before the first answer is wanted, `close` it at the end.
 
+    `beside` are models that run beside it: `of` gives each one's own Vectorizer, and the first one's too.
+
     `deadline` of `submit` is a time.monotonic() value, as in types.Question. The clock measures ages and batches. The
     governor is asked before each batch and told of ingest batches after; a governor that raises changes nothing.
     `patience` is how many seconds an ingest may wait for memory. Whoever wakes once a second anyway calls `check`.
@@ -55,8 +59,12 @@ class Batcher:
         clock: Clock,
         config: Embedding,
         patience: float = _PATIENCE,
+        beside: Sequence[Served] = (),
     ) -> None:
-        self._embedder = embedder
+        self._first = Served(embedder)
+        self.faces: Mapping[str, Vectorizer] = {
+            served.embedder.info.id: Face(served, self._submit, self.status) for served in (self._first, *beside)
+        }
         self._workers = worker_count(config)
         self._governor = Steady(
             governor, Budget(max(1, config.batch_tokens), self._workers, 1.0, True, "not asked yet")
@@ -78,7 +86,11 @@ class Batcher:
 
     @property
     def info(self) -> ModelInfo:
-        return self._embedder.info
+        return self._first.embedder.info
+
+    def of(self, model: str) -> Vectorizer:
+        """The Vectorizer of a model by its id. Raises KeyError for one that does not run."""
+        return self.faces[model]
 
     def start(self) -> None:
         """Start the threads; a second call does nothing."""
@@ -121,9 +133,7 @@ class Batcher:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def submit(self, texts: Sequence[str], lane: Lane, deadline: float | None = None) -> list[Future[Vector]]:
@@ -132,15 +142,18 @@ class Batcher:
         A lane in which nothing waits takes whatever comes. Raises Exhausted when the lane is full; Unavailable once
         the batcher is closed, and to a recall for which memory has no room or while no thread could run it.
         """
+        return self._submit(self._first, texts, lane, deadline)
+
+    def _submit(self, served: Served, texts: Sequence[str], lane: Lane, deadline: float | None) -> list[Future[Vector]]:
         queue = self._recall if lane is Lane.RECALL else self._ingest
         if queue is self._recall:
             self._watch()
         with self._lock:
             # Here too, before the work of tokenising: a flood must cost little.
             self._admit(queue, 0)
-        encoded = self._embedder.encode(texts, lane)
+        encoded = served.embedder.encode(texts, lane)
         now = self._clock.monotonic()
-        entries = [Entry(item, deadline, now) for item in encoded]
+        entries = [Entry(item, deadline, now, served) for item in encoded]
         with self._lock:
             self._admit(queue, sum(entry.tokens for entry in entries))
             if queue is self._recall and any(entry.row > self._budget.row_tokens for entry in entries):
@@ -155,8 +168,8 @@ class Batcher:
         return [entry.future for entry in entries]
 
     def tokens(self, text: str) -> int:
-        """See ports.Vectorizer; the two that frame a window are counted."""
-        return self._embedder.encode([text], Lane.INGEST)[0].tokens
+        """As the first model counts them; see Face."""
+        return self.of(self.info.id).tokens(text)
 
     def status(self) -> QueueStatus:
         self.check()
@@ -314,14 +327,16 @@ class Batcher:
                         continue
                     run = self._take(batch, Lane.INGEST, now)
             worked = time.thread_time()
-            padded, seconds = self._run(run)
+            served, padded, seconds = self._run(run)
             if run.lane is Lane.RECALL:
                 continue
             if padded:
                 ended, took = self._clock.monotonic(), seconds
                 # An accelerator's work is not this thread's.
-                on_cpu = self._embedder.info.device == "cpu"
-                self._governor.observe(padded, seconds, time.thread_time() - worked if on_cpu else seconds)
+                on_cpu = served.embedder.info.device == "cpu"
+                self._governor.observe(
+                    round(padded * served.cost), seconds, time.thread_time() - worked if on_cpu else seconds
+                )
 
     def _pause(self, budget: Budget, took: float, rested: float, now: float) -> float:
         """Seconds this ingest thread has to stand still, after a batch of `took` seconds and a rest of `rested`.
@@ -341,8 +356,9 @@ class Batcher:
         usual = sum(entry.tokens for entry in entries) / max(1.0, rate)
         return self._watchdog.begin(Run(threading.current_thread().name, lane, entries, now, usual))
 
-    def _run(self, run: Run) -> tuple[int, float]:
-        """Settle every entry, whatever happens; (padded tokens, seconds) of what the model had to do."""
+    def _run(self, run: Run) -> tuple[Served, int, float]:
+        """Settle every entry, whatever happens; (model, padded tokens, seconds) of what it had to do."""
+        served = self._first
         entries: list[Entry] = []
         begun = self._clock.monotonic()
         try:
@@ -350,7 +366,9 @@ class Batcher:
             if run.lane is Lane.RECALL:
                 entries = self._fitting(entries)
             if entries:
-                embed(self._embedder, entries)
+                # Those of other models that came along were departed, and have been told so.
+                served = entries[0].served
+                embed(served.embedder, entries)
         except BaseException as error:  # a worker that dies leaves every later caller waiting
             log.exception("an embedding batch failed in the batcher itself")
             for entry in run.entries:
@@ -370,7 +388,7 @@ class Batcher:
                 self._ingest_work.notify()
         if run.named:
             log.warning("the model moves again: thread %s, after %.0f s", run.thread, seconds)
-        return max((entry.tokens for entry in entries), default=0) * len(entries), seconds
+        return served, max((entry.tokens for entry in entries), default=0) * len(entries), seconds
 
     def _fitting(self, entries: list[Entry]) -> list[Entry]:
         """Memory may have shrunk while they waited."""

@@ -89,7 +89,10 @@ def taken(model: Model, directory: Path) -> Choice | None:
 
 
 def take(model: Model, directory: Path, name: str, graph: bytes, embedder: Embedder, precision: str) -> None:
-    """Keep a graph and take it from the next start on. `embedder` runs it. OSError when that cannot be written."""
+    """Keep a graph and take it from the next start on. `embedder` runs it, and gives queries the model's instruction.
+
+    Raises OSError when that cannot be written.
+    """
     texts = [text for _, text in reference.SENTENCES]
     record = {
         "about": "Written by edge model calibrate. Vectors: base64 of float16, little-endian, a row a sentence, all as "

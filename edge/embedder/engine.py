@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from edge.config import Config
 from edge.embedder.batcher import Batcher
 from edge.embedder.device import DeviceGovernor
 from edge.embedder.governor import Device
+from edge.embedder.lanes import Served
 from edge.embedder.readings import Readings
 from edge.embedder.sensors import Sensors, SensorWatch
 from edge.ports import Clock, Embedder
@@ -19,16 +20,23 @@ logger = logging.getLogger(__name__)
 
 @contextlib.contextmanager
 def running(
-    embedder: Embedder, device: Device, config: Config, clock: Clock, sensors: Sensors | None = None
+    embedder: Embedder,
+    device: Device,
+    config: Config,
+    clock: Clock,
+    sensors: Sensors | None = None,
+    beside: Sequence[Served] = (),
 ) -> Iterator[tuple[Batcher, DeviceGovernor]]:
-    """`device` is what this one can do at its best; `sensors` are this system's when none are given.
+    """`device` is what this one can do at its best; `sensors` are this system's when none are given. `beside` are
+    models that run beside the embedder.
 
     The sensors' beat, once a second at rest, is also when hung runs are noticed and idle buffers given back: no other
-    thread has to wake for those. The embedder stays the caller's to close.
+    thread has to wake for those. The embedders stay the caller's to close.
     """
     governor = DeviceGovernor(device, config.governor, clock)
-    batcher = Batcher(embedder, governor, clock, config.embedding, patience=config.governor.patience)
+    batcher = Batcher(embedder, governor, clock, config.embedding, patience=config.governor.patience, beside=beside)
 
+    embedders = (embedder, *(served.embedder for served in beside))
     held = 0
 
     def beat(readings: Readings) -> None:
@@ -36,7 +44,8 @@ def running(
         governor.feel(readings, held)
         # A run that hangs may hold what a release waits for, and the beat has to go on.
         if not batcher.status().stalled:
-            held = embedder.release()
+            # The next runs may all be of the model that has the fewest buffers.
+            held = min([one.release() for one in embedders])
 
     watch = SensorWatch(
         sensors or Sensors(clock), config.governor.interval, beat, busy=lambda: batcher.status().ingests > 0

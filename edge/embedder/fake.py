@@ -23,8 +23,8 @@ class HashEmbedder:
     Deterministic on every machine. Case is folded, white space separates and counts for nothing.
     """
 
-    def __init__(self, dimension: int = 512, workers: int = 1) -> None:
-        self._info = ModelInfo(f"hash-{dimension}", dimension, "cpu", workers, 0)
+    def __init__(self, dimension: int = 512, workers: int = 1, language: str = "any") -> None:
+        self._info = ModelInfo(f"hash-{dimension}", dimension, "cpu", workers, 0, language=language)
         self._closed = False
 
     @property

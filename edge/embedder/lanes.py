@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from edge.embedder.planner import LOOK_AHEAD, plan
-from edge.ports import Encoded
+from edge.ports import Embedder, Encoded
 from edge.types import Vector
 
 # Tokens a second of one thread, until the first batch has been measured: that of a small box, so that the bound errs
@@ -21,13 +21,25 @@ _SMOOTHING = 0.2
 ASIDE = 64
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Served:
+    """A running model. One of its tokens takes as long as `cost` tokens of the first model."""
+
+    embedder: Embedder
+    cost: float = 1.0
+
+
 @dataclass(slots=True, eq=False)
 class Entry:
-    """One text on its way. `deadline` is a time.monotonic() value, `since` one of the batcher's clock."""
+    """One text on its way. `deadline` is a time.monotonic() value, `since` one of the batcher's clock.
+
+    `served` is the model it goes to.
+    """
 
     encoded: Encoded
     deadline: float | None
     since: float
+    served: Served
     future: Future[Vector] = field(default_factory=Future)
     tokens: int = field(init=False)
     # Of its longest window: the model runs one at least.
@@ -93,7 +105,8 @@ class LaneQueue:
     def take(self, budget: int, row_tokens: int, now: float) -> list[Entry]:
         """The next batch of at most `budget` padded tokens, and with it those nobody waits for any more.
 
-        None of its windows is longer than `row_tokens`. Empty when what it looked at had to be put aside.
+        It is of one model, that of the oldest; `budget` counts in tokens of the first model. None of its windows is
+        longer than `row_tokens`. Empty when what it looked at had to be put aside.
         """
         window = list(islice(self._entries, LOOK_AHEAD))
         # Asked once: the time may be up between two looks.
@@ -103,7 +116,10 @@ class LaneQueue:
         waiting = [entry for entry in window if entry.row <= row_tokens and entry not in departed]
         taken = list(departed)
         if waiting:
-            chosen = plan([entry.tokens for entry in waiting], now - waiting[0].since, budget)
+            served = waiting[0].served
+            waiting = [entry for entry in waiting if entry.served is served]
+            size = max(1, int(budget / served.cost))
+            chosen = plan([entry.tokens for entry in waiting], now - waiting[0].since, size)
             taken += [waiting[index] for index in chosen]
         gone = {*taken, *too_long}
         for _ in window:

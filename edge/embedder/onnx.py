@@ -39,12 +39,14 @@ def load(
         try:
             variant = open_graph(chosen.model, tokenizer, chosen.graph, config, runtime=runtime)
             chosen.reference.check(variant, chosen.model)
+            variant.instruct(config.instruction)
         except ModelError as error:
             # What the stock file's errors advise, to pull it again, would not help.
             raise choice.unusable(model, error.message.split(";")[0], chosen.model.id) from error
         return variant
     embedder = load_unchecked(model, directory, config, runtime=runtime)
     reference.load(manifest.locate()).check(embedder, model)
+    embedder.instruct(config.instruction)
     return embedder
 
 
@@ -117,7 +119,16 @@ class OnnxEmbedder:
         self._running = self._held = 0
         self._lock = threading.Lock()
         self._info = ModelInfo(
-            model.id, model.dimension, device, workers, size, model.max_tokens, model.batch_invariant
+            model.id,
+            model.dimension,
+            device,
+            workers,
+            size,
+            model.max_tokens,
+            model.batch_invariant,
+            model.language,
+            model.unrelated,
+            model.related,
         )
 
     @property
@@ -126,6 +137,10 @@ class OnnxEmbedder:
 
     def encode(self, texts: Sequence[str], lane: Lane) -> list[Encoded]:
         return self._encoder.encode(texts, lane)
+
+    def instruct(self, wanted: bool) -> None:
+        """Whether the recall lane gets the model's instruction; it does until somebody says otherwise."""
+        self._encoder.instructs = wanted
 
     def embed(self, batch: Sequence[Encoded]) -> Matrix:
         """(n, dimension): one unit row an item, or all NaN where there is none.

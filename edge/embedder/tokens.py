@@ -58,10 +58,12 @@ class TextEncoder:
         self._first, self._last = first, last
         self._room = model.max_tokens - 2
         self._instruction = model.instruction
+        # Off for who searches without; the self-check compares with vectors that were made with it.
+        self.instructs = True
 
     def encode(self, texts: Sequence[str], lane: Lane) -> list[Encoded]:
         """Windows of at most the model's length, each between [CLS] and [SEP]; a text without a token is just those."""
-        prefix = self._instruction if lane is Lane.RECALL else ""
+        prefix = self._instruction if lane is Lane.RECALL and self.instructs else ""
         prepared = [prefix + self._prepare(text) for text in texts]
         encodings = self._tokenizer.encode_batch_fast(prepared, add_special_tokens=False)
         return [self._windows(encoding.ids, lane) for encoding in encodings]

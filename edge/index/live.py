@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,15 +116,17 @@ class LiveIndex:
         identity: str = "",
         read_only: bool = False,
         tuning: Tuning = Tuning(),
+        neighbours: Sequence[str] = (),
     ) -> LiveIndex:
         """The newest valid snapshot in `directory`, brought up to what `source` has now.
 
         Everything is found from the first search on. What the snapshot lacks goes to the overlay and is searched
         exactly until the worker has moved it; with no snapshot that is all of it, and the worker builds the graph
         anew. `identity` names the database whose rowids these are: without it, a database made anew, with other
-        rowids, is told apart by a sample only. `read_only` never writes. Raises what the source raises.
+        rowids, is told apart by a sample only. `read_only` never writes. `neighbours` are the models whose indexes are
+        open on the same directory. Raises what the source raises.
         """
-        snapshots = Snapshots(directory, model, dimension, identity, read_only)
+        snapshots = Snapshots(directory, model, dimension, identity, read_only, tuple(neighbours))
         wanted = source.vector_rowids(model)
         graph, discarded = _load(snapshots, source, wanted)
         have = graph.rowids() if graph else np.empty(0, np.int64)
@@ -239,7 +242,8 @@ class LiveIndex:
             return True
 
     def drop(self) -> int:
-        """Deletes every snapshot in the directory and says how many; call it after `remove`, to forget.
+        """Deletes every snapshot in the directory but the neighbours', and says how many; call it after `remove`, to
+        forget.
 
         A snapshot that is being written is given up. The next one is made after the interval, or by `save`.
         Raises OSError when the directory cannot be written.

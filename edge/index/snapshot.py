@@ -36,7 +36,8 @@ class Snapshots:
 
     A snapshot is `<model>-<counter>.hnsw` and a manifest `<model>.json`, which is written last and replaced in one
     step: whatever moment the power goes, the manifest names a whole file or there is none. `identity` names the
-    database that the rowids belong to; a snapshot of another one is not believed.
+    database that the rowids belong to; a snapshot of another one is not believed. `neighbours` are models whose own
+    indexes are open on the same directory: their files are left to them.
     """
 
     directory: Path
@@ -44,10 +45,11 @@ class Snapshots:
     dimension: int
     identity: str = ""
     read_only: bool = False
+    neighbours: tuple[str, ...] = ()
 
     @property
     def _name(self) -> str:
-        return quote(self.model, safe="")
+        return _name(self.model)
 
     @property
     def _manifest(self) -> Path:
@@ -137,11 +139,15 @@ class Snapshots:
                 path.unlink(missing_ok=True)
 
     def drop(self, others: bool = True) -> int:
-        """Deletes the snapshots, those of other models as well if `others`, durably; says how many there were."""
+        """Deletes the snapshots, durably, if `others` also of models that run no more; says how many there were."""
         if self.read_only or not self.directory.is_dir():
             return 0
         patterns = ("*.json", "*.tmp", "*.hnsw")
-        paths = [path for p in patterns for path in self.directory.glob(p)] if others else self._files(*patterns)
+        paths = self._files(*patterns)
+        if others:
+            kept = {_name(model) for model in self.neighbours}
+            found = [path for pattern in patterns for path in self.directory.glob(pattern)]
+            paths = [path for path in found if _owner(path) not in kept]
         for path in paths:
             path.unlink(missing_ok=True)
         dropped = sum(path.suffix == ".hnsw" for path in paths)
@@ -151,8 +157,17 @@ class Snapshots:
     def _files(self, *patterns: str) -> list[Path]:
         """Those of this model: a box that changes its model has two that share the directory."""
         found = [path for pattern in patterns for path in self.directory.glob(pattern)]
-        manifests = (self._manifest.name, f"{self._manifest.name}.tmp")
-        return [p for p in found if p.name in manifests or p.name.rpartition("-")[0] == self._name]
+        return [path for path in found if _owner(path) == self._name]
+
+
+def _name(model: str) -> str:
+    return quote(model, safe="")
+
+
+def _owner(path: Path) -> str:
+    """The name of the model whose manifest or graph, finished or not, has this path."""
+    name = path.name.removesuffix(".tmp")
+    return name.removesuffix(".json") if name.endswith(".json") else name.rpartition("-")[0]
 
 
 def _counter(path: Path) -> int:

@@ -50,7 +50,7 @@ def test_going_back_to_the_stock_file_needs_no_measuring(models):
 
 
 def test_a_dry_run_goes_back_to_nothing(models):
-    embedder = onnx.load(DEFAULT_MODEL, models, Embedding(device="cpu"))
+    embedder = onnx.load(DEFAULT_MODEL, models, Embedding(device="cpu", instruction=True))
     choice.take(MODEL, models, "again", store.read(MODEL, models)["model.onnx"], embedder, "int8")
     # It would print the table, for which there is no full-precision file here.
     assert edge(models, "--take", "stock", "--dry-run").returncode == 1
@@ -75,7 +75,7 @@ def test_the_first_start_measures_the_device_and_the_second_does_not(models):
 def test_a_variant_that_was_taken_serves_under_its_own_id(models):
     # The stock file's own graph as a variant: what counts is the way in.
     graph = store.read(MODEL, models)["model.onnx"]
-    embedder = onnx.load(DEFAULT_MODEL, models, Embedding(device="cpu"))
+    embedder = onnx.load(DEFAULT_MODEL, models, Embedding(device="cpu", instruction=True))
     choice.take(MODEL, models, "again", graph, embedder, "int8")
     taken = onnx.load(DEFAULT_MODEL, models, Embedding(device="cpu"))
     assert taken.info.id == f"{DEFAULT_MODEL}+again"

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from edge.config import Embedding
 from edge.embedder.batcher import Batcher
-from edge.embedder.lanes import ASIDE, Entry, LaneQueue
+from edge.embedder.fake import HashEmbedder
+from edge.embedder.lanes import ASIDE, Entry, LaneQueue, Served
 from edge.errors import EdgeError, Exhausted, Unavailable, VectorRefused
 from edge.ports import Budget, Encoded
 from edge.types import Lane, Pressure
@@ -216,10 +217,12 @@ SIZES = st.integers(1, 40)
 @given(st.data())
 def test_the_lane_loses_nobody_and_gives_nothing_too_long(data):
     queue = LaneQueue(1.0)
+    models = [Served(HashEmbedder(8)), Served(HashEmbedder(16), cost=data.draw(st.floats(0.1, 10)))]
     waiting, now = [], 0.0
     for _ in range(data.draw(st.integers(1, 12))):
         now += data.draw(st.floats(0, 40))
-        new = [Entry(Encoded(((0,) * size,)), None, now) for size in data.draw(st.lists(SIZES, max_size=90))]
+        drawn = data.draw(st.lists(st.tuples(SIZES, st.sampled_from(models)), max_size=90))
+        new = [Entry(Encoded(((0,) * size,)), None, now, served) for size, served in drawn]
         queue.extend(new)
         waiting += new
         room = data.draw(st.integers(0, 45))
@@ -229,6 +232,7 @@ def test_the_lane_loses_nobody_and_gives_nothing_too_long(data):
         assert all(entry.row > room for entry in over)
         taken = queue.take(data.draw(st.integers(1, 100)), room, now)
         assert all(entry.row <= room for entry in taken)
+        assert len({entry.served for entry in taken}) <= 1
         for entry in over + taken:
             waiting.remove(entry)
         assert len(queue) + queue.aside == len(waiting)

@@ -36,6 +36,25 @@ def test_all_models_of_the_contract_are_listed():
     }
 
 
+def test_every_model_says_whose_texts_it_is_for():
+    assert {model.id: model.language for model in manifest.load().models} == {
+        "bge-small-zh-v1.5-q": "zh",
+        "bge-small-en-v1.5-q": "en",
+        "bge-small-zh-v1.5": "zh",
+        "bge-base-zh-v1.5": "zh",
+        "bge-large-zh-v1.5": "zh",
+        "bge-m3": "any",
+    }
+
+
+def test_a_model_that_says_no_more_is_for_any_language(tmp_path):
+    path = tmp_path / "manifest.toml"
+    path.write_text(GOOD)
+    model = manifest.parse(path).default
+    assert model.language == "any"
+    assert -1 <= model.unrelated < model.related <= 1
+
+
 def test_an_unknown_model_is_named_with_those_there_are():
     with pytest.raises(NotFound, match=r"'nothing'.*bge-small-zh-v1\.5-q"):
         manifest.load().get("nothing")
@@ -75,6 +94,10 @@ name = "tokenizer.json"
         (("dimension = 4", "dimension = 0"), "dimension must be above 0"),
         (('pooling = "cls"', 'pooling = "max"'), "pooling must be cls or mean"),
         (('kind = "onnx"', 'kind = "pickle"'), "kind must be onnx or remote"),
+        (('id = "m"', 'id = "m"\nlanguage = "fr"'), "language must be zh, en or any"),
+        (('id = "m"', 'id = "m"\nunrelated = 0.99'), "unrelated must be below related"),
+        (('id = "m"', 'id = "m"\nrelated = nan'), "unrelated must be below related"),
+        (('id = "m"', 'id = "m"\nrelated = "much"'), "related must be a float"),
         (("default = true", "default = false"), "exactly one model"),
         (('name = "model.onnx"', 'name = "model.onnx"\nsha256 = "ab"'), "sha256"),
         (('name = "model.onnx"', 'name = "other.onnx"'), "must be model.onnx and tokenizer.json"),
