@@ -1,8 +1,7 @@
 """The block of memories for a model's context (contract, "Context block"). Pure.
 
-What a memory says goes into somebody's prompt, so no memory may end the block early or begin another: brackets of every
-kind become parentheses, and the markers' words are left out where they stand together, in any width, script variant or
-spacing. Each memory is one line, without controls.
+What a memory says goes into somebody's prompt. It stays what it is, a quotation: each memory is one line, without
+controls, that begins with its date and source, and none of them may end the block early or begin another (`markers`).
 """
 
 from __future__ import annotations
@@ -11,45 +10,23 @@ import datetime as dt
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
-from edge.recall.level import abstract, flatten, shorten
+from edge.recall.level import abstract
+from edge.recall.line import flatten, shorten
+from edge.recall.markers import BRACKETS, WORDINGS, Wording, defuse
 from edge.types import Hit
 
 MAX_LINES = 8
+# So that one memory leaves room for the others, and three need 400 tokens at most, whatever they say: an emoji outside
+# the model's vocabulary costs a token a word of its name.
+LINE_TOKENS = 110
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 _SOURCE_LIMIT = 40
 _LEAST = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Wording:
-    start: str
-    note: str
-    end: str
-
-
-WORDINGS = {
-    "zh": Wording("[相关记忆开始]", "以下为历史记忆，可能过时，请以当前对话为准。", "[相关记忆结束]"),
-    "en": Wording(
-        "[Related memories begin]",
-        "These are past memories and may be out of date; the current conversation takes precedence.",
-        "[Related memories end]",
-    ),
-}
-
-_OPENING = "[［【〖〔〘〚⟦❲⁅﹇︹︻︗⦋⦍⦏"
-_CLOSING = "]］】〗〕〙〛⟧❳⁆﹈︺︼︘⦌⦎⦐"
-_BRACKETS = str.maketrans(_OPENING + _CLOSING, "(" * len(_OPENING) + ")" * len(_CLOSING))
-_GAP = r"[\W_]*"
-_MARKERS = re.compile(
-    _GAP.join(("相", "[关關関]", "[记記]", "[忆憶]", "(?:[开開]" + _GAP + "始|[结結]" + _GAP + "束)"))
-    + "|"
-    + _GAP.join((*"relatedmemor", f"(?:y|{_GAP.join('ies')})", f"(?:{_GAP.join('begin')}|{_GAP.join('end')})")),
-    re.IGNORECASE,
-)
-# In the place of a marker's words. A letter, so that what stands before and after cannot join to another marker.
-_OMITTED = "略"
+# A source ends where its parenthesis does.
+_PARENTHESES = str.maketrans(dict.fromkeys("()（）﹙﹚❨❩❪❫⸨⸩⟮⟯⦅⦆", " "))
+# What may differ between two lines that say the same; not what belongs to a number, and not what makes a question.
+_INCIDENTAL = re.compile(r"(?<!\d)[\s，,。.、！!；;：:~…“”‘’\"'「」—-]+(?!\d)|[\s，,。.！!；;~…”’\"'」]+$")
 
 
 def context_block(
@@ -59,46 +36,59 @@ def context_block(
     budget: int,
     tokens: Callable[[str], int],
     terms: Sequence[str] = (),
+    floor: float = 1.0,
 ) -> str:
     """The block, best hit first, at most 8 lines and `budget` tokens in all; empty when no hit fits.
 
-    A line that is too long for what is left is shortened; the next ones are then left out. `terms` choose the
-    sentence of each memory. Dates are UTC.
+    Hits whose relevance is below `floor` are left out, and so is what a line above says already. `terms` (as
+    ports.Lexicon gives them for the query) choose the sentence of each memory. A line that is too long for what is
+    left is shortened; from the first that does not fit at all, the rest is left out. Dates are UTC.
     """
     wording = WORDINGS.get(language, WORDINGS["zh"])
     lines: list[str] = []
-    seen: set[str] = set()
+    said: set[str] = set()
+    # Counted line by line, as a tokenizer takes longer than all else here. What it adds to any text is counted once.
+    ends = tokens("")
+    left = budget - tokens(_block(wording, [""]))
     for hit in hits:
-        said = defuse(abstract(hit.memory.text, terms))
-        if not said or said in seen:
+        # The other way round, so that what is no number does not pass.
+        if not hit.relevance >= floor:
             continue
-        seen.add(said)
-        head = f"- ({_day(hit.memory.occurred_at)}, {shorten(defuse(flatten(hit.memory.source)), _SOURCE_LIMIT)}) "
-        length = len(said)
-        while tokens(_block(wording, [*lines, head + shorten(said, length)])) > budget:
+        text = abstract(hit.memory.text, terms)
+        key = _key(text)
+        if not key or key in said:
+            continue
+        said.add(key)
+        line, length = _line(hit, text), len(text)
+        while (cost := tokens("\n" + line) - ends) > min(left, LINE_TOKENS) and length > 1:
             length //= 2
-            if length < _LEAST:
-                return _block(wording, lines) if lines else ""
-        lines.append(head + shorten(said, length))
-        if length < len(said) or len(lines) == MAX_LINES:
+            line = _line(hit, abstract(hit.memory.text, terms, length), length)
+        if cost > left or (length < min(len(text), _LEAST) and left < LINE_TOKENS):
             break
-    return _block(wording, lines) if lines else ""
+        lines.append(line)
+        left -= cost
+        if len(lines) == MAX_LINES:
+            break
+    # Should the tokenizer make more of the whole than of its parts.
+    while lines and tokens(_block(wording, lines)) > budget:
+        lines.pop()
+    return _block(wording, lines)
 
 
 def _block(wording: Wording, lines: Sequence[str]) -> str:
-    return "\n".join((wording.start, wording.note, *lines, wording.end))
+    return "\n".join((wording.start, wording.note, *lines, wording.end)) if lines else ""
+
+
+def _line(hit: Hit, text: str, room: int = _SOURCE_LIMIT) -> str:
+    """`- (day, source) text`, defused as a whole: the source may begin what the text ends."""
+    source = flatten(hit.memory.source.translate(BRACKETS).translate(_PARENTHESES))
+    return defuse(f"- ({_day(hit.memory.occurred_at)}, {shorten(source, min(room, _SOURCE_LIMIT))}) {text}")
 
 
 def _day(occurred_at: int) -> str:
     return (_EPOCH + dt.timedelta(microseconds=occurred_at)).strftime("%Y-%m-%d")
 
 
-def defuse(line: str) -> str:
-    """The line, unable to pass for a marker."""
-    line = line.translate(_BRACKETS)
-    wide = unicodedata.normalize("NFKC", line)
-    # Some bracket that only its compatibility form shows, or the words themselves: then the plain form is shown
-    # instead.
-    if "[" in wide or "]" in wide or _MARKERS.search(wide):
-        line = _MARKERS.sub(_OMITTED, wide.translate(_BRACKETS))
-    return line
+def _key(text: str) -> str:
+    """Equal for lines that differ in width, case, spaces and punctuation alone; empty when there is nothing to read."""
+    return _INCIDENTAL.sub("", unicodedata.normalize("NFKC", text).casefold())

@@ -1,106 +1,140 @@
 """Lines of evidence, made into one order. Pure.
 
-score = (0.7 * nearness + 0.3 * words) * weight factor, where
-  nearness = (cosine - 0.25) / (top - 0.25), cut to 0..1, where top is the best cosine, 0.55 at the least;
-  words    = BM25 / best BM25, which stands for the nearness too of what has no vector yet;
-  weight factor = 1 + 0.1 * (weight - 1) / 9: a memory of weight 10 gains a tenth, one of ordinary weight 1 nothing.
-So a score is 0 to 1.1, and low where nothing is near.
-Recency and frequency are reported, and do not count yet.
+score = sum of weight times signal, over signals that all lie between 0 and 1 (preset `product`: their product). More of
+any signal never lowers a score. `tuned`, the default, gives a memory that is the nearest and has the words best a score
+of 1; what else speaks for it may lift it above that.
 
-Measured on the evaluation sets with bge-small-zh int8 and 50 candidates a line (NDCG@10): the floor of 0.25, which
-is about the cosine of unrelated texts, against the least cosine among the candidates: madial with noise .533 against
-.531, locomo .481 against .455; 0.2 and 0.3 differ by .01 at most. The true cosine of candidates that only the words
-found, against none: locomo .481 against .432. Weighted sums beat reciprocal ranks on most sets.
+  semantic     nearness: (cosine - unrelated) / (best cosine - unrelated), where `unrelated` is about the cosine of
+               texts that have nothing to do with each other, a constant of the model. The best counts as no less than
+               what is near by the model's measure, so that what is near to nothing does not look good for being
+               nearest.
+  lexical      BM25 / the best BM25. It stands for the nearness too of what has no vector yet.
+  association  said by the one who is asked about; in a deep recall, that what was said beside it fits well.
+  time         lies in the time that is named; or tells a time, where the question is when.
+  recency      1 now, half of it every 30 days; 0 where the question names a time of its own.
+  frequency    the logarithm of how often it was recalled.
+  weight       its own weight, a tenth for an ordinary one.
 
-The least top of 0.55 keeps what is near to nothing from looking good only for being the nearest: a rare identifier
-that one memory has, and no embedding knows, comes before it. On the sets it changes little (NDCG@10 with it, without:
-memorybank .658, .658; madial .613, .622; locomo .480, .480; drcd .980, .980); 0.65 costs madial .014.
+docs/recall.md has what was measured.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from edge.types import Memory, Micros, Signals
 
-NEARNESS_SHARE = 0.7
-WORDS_SHARE = 0.3
-FLOOR = 0.25
-LEAST_TOP = 0.55
-WEIGHT_SHARE = 0.1
-HALF_LIFE: Micros = 30 * 86_400_000_000
+HALF_LIFE_DAYS = 30.0
+DAY: Micros = 86_400_000_000
 # Accesses at which frequency reaches 1.
 _OFTEN = 100
+# What a signal of 0 leaves of a product.
+_REST = 0.1
 
 
-class Candidate(NamedTuple):
-    """A memory that some line found. `cosine` is None where there is no vector, `words` (BM25) 0 where no word
-    matched.
-    """
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How much each signal counts, 0 or more; exponents in a product."""
 
-    space: str
-    rowid: int
-    cosine: float | None
-    words: float
-
-
-class Scored(NamedTuple):
-    candidate: Candidate
-    score: float
-    lexical: float
+    semantic: float = 0.0
+    lexical: float = 0.0
+    association: float = 0.0
+    time: float = 0.0
+    recency: float = 0.0
+    frequency: float = 0.0
+    weight: float = 0.0
+    product: bool = False
 
 
-def score(candidates: Sequence[Candidate]) -> list[Scored]:
-    """All candidates, best first, by nearness and words; equal scores by space and rowid, newest row first."""
-    best_cosine = max((c.cosine for c in candidates if c.cosine is not None), default=0.0)
-    span = max(best_cosine, LEAST_TOP) - FLOOR
-    best_words = max((c.words for c in candidates), default=0.0)
-    scored = []
-    for candidate in candidates:
-        lexical = candidate.words / best_words if best_words > 0 else 0.0
-        # What has no vector yet is judged by its words alone, or it could not be found until it has.
-        nearness = lexical if candidate.cosine is None else max(0.0, (candidate.cosine - FLOOR) / span)
-        scored.append(Scored(candidate, NEARNESS_SHARE * nearness + WORDS_SHARE * lexical, lexical))
-    scored.sort(key=lambda s: (-s.score, s.candidate.space, -s.candidate.rowid))
-    return scored
+SIGNALS: tuple[str, ...] = tuple(field.name for field in dataclasses.fields(Signals))
+
+PRESETS: Mapping[str, Weights] = {
+    "tuned": Weights(0.7, 0.3, 0.4, 0.5, 0.02, 0.02, 0.1),
+    "balanced": Weights(0.35, 0.15, 0.2, 0.2, 0.2, 0.1, 0.05),
+    "timeless": Weights(0.7, 0.3, 0.4, weight=0.1),
+    "product": Weights(0.7, 0.3, 0.2, 0.2, 0.05, 0.02, 0.1, product=True),
+}
+# One line of evidence by itself, to be measured against.
+ALONE: Mapping[str, Weights] = {"bm25": Weights(lexical=1.0), "vectors": Weights(semantic=1.0)}
 
 
-def weigh(base: float, weight: float) -> float:
-    """The score with the memory's own weight in it."""
-    return base * (1 + WEIGHT_SHARE * (min(max(weight, 0.0), 10.0) - 1) / 9)
-
-
-# What weigh() can make of a base score at the most.
-HIGHEST_FACTOR = weigh(1.0, 10.0)
-
-
-def signals(scored: Scored, memory: Memory, now: Micros) -> Signals:
-    """What each line says, 0 to 1: cosine; BM25 against the best; age, halved every 30 days; accesses, as a logarithm;
-    weight.
-
-    A memory from the future (a wrong clock, case 12) is as recent as now, and no more.
-    """
-    return Signals(
-        semantic=_unit(scored.candidate.cosine or 0.0),
-        lexical=scored.lexical,
-        recency=fading(memory.occurred_at, now),
-        frequency=_unit(math.log1p(max(0, memory.access_count)) / math.log1p(_OFTEN)),
-        weight=_unit(memory.weight / 10),
+def score(signals: Signals, weights: Weights) -> float:
+    """Monotone in every signal. 0 at the least; the sum of the weights at the most, in a product 1."""
+    return combine(
+        weights,
+        signals.semantic,
+        signals.lexical,
+        signals.association,
+        signals.time,
+        signals.recency,
+        signals.frequency,
+        signals.weight,
     )
 
 
-def fading(since: Micros, now: Micros) -> float:
-    """1 now, and also for what lies ahead; half of it every 30 days."""
-    half_lives: float = max(0, now - since) / HALF_LIFE
+def combine(
+    weights: Weights,
+    semantic: float,
+    lexical: float,
+    association: float = 0.0,
+    time: float = 0.0,
+    recency: float = 0.0,
+    frequency: float = 0.0,
+    weight: float = 0.0,
+) -> float:
+    """The score of plain numbers: a hundred candidates a question are scored, and five are shown."""
+    if weights.product:
+        product: float = (
+            (_REST + (1 - _REST) * semantic) ** weights.semantic
+            * (_REST + (1 - _REST) * lexical) ** weights.lexical
+            * (_REST + (1 - _REST) * association) ** weights.association
+            * (_REST + (1 - _REST) * time) ** weights.time
+            * (_REST + (1 - _REST) * recency) ** weights.recency
+            * (_REST + (1 - _REST) * frequency) ** weights.frequency
+            * (_REST + (1 - _REST) * weight) ** weights.weight
+        )
+        return product
+    return (
+        weights.semantic * semantic
+        + weights.lexical * lexical
+        + weights.association * association
+        + weights.time * time
+        + weights.recency * recency
+        + weights.frequency * frequency
+        + weights.weight * weight
+    )
+
+
+def nearness(cosine: float, best: float, unrelated: float, near: float) -> float:
+    """The cosine as a signal, 0 to 1. `best` is the greatest that was found; it counts as `near` at the least, which is
+    above `unrelated`.
+    """
+    return unit((cosine - unrelated) / (max(best, near) - unrelated))
+
+
+def frequency(memory: Memory) -> float:
+    return unit(math.log1p(max(0, memory.access_count)) / math.log1p(_OFTEN))
+
+
+def said_at(memory: Memory, now: Micros) -> Micros:
+    """When it was said, as far as that can be believed: what lies ahead comes of a wrong clock, and counts as said when
+    it was received. So it ages, and never stands above what was said after that (case 12)."""
+    return memory.occurred_at if memory.occurred_at <= now else min(memory.created_at, now)
+
+
+def fading(since: Micros, now: Micros, half_life: float = HALF_LIFE_DAYS) -> float:
+    """1 now, and also for what lies ahead; half of it every `half_life` days."""
+    half_lives: float = max(0, now - since) / (half_life * DAY)
     return float(0.5**half_lives)
 
 
 def order_key(score: float, memory: Memory, now: Micros) -> tuple[float, int, str]:
-    """Best first; of equals the newer (the future counts as now), then the id: the same question, the same order."""
-    return (-score, -min(memory.occurred_at, now), memory.id)
+    """Best first; of equals the newer, then the id: the same question, the same order."""
+    return (-score, -said_at(memory, now), memory.id)
 
 
-def _unit(value: float) -> float:
+def unit(value: float) -> float:
     return min(1.0, max(0.0, value))

@@ -16,17 +16,18 @@ def near(view: SpaceView, model: str, vector: Vector, wanted: int, filter: Filte
     """Rowids with cosines: the `wanted` nearest, fewer where fewer match. Rows that are archived or gone may be among
     them.
     """
+    index = view.indexes[model]
     if not filter.selective:
-        return _as_dict(*view.index.search(vector, wanted))
+        return _as_dict(*index.search(vector, wanted))
     chosen = view.reader.select(filter, EXACT_LIMIT)
     if chosen is None:
-        return near_living(view, vector, wanted, filter)
+        return near_living(view, model, vector, wanted, filter)
     if len(chosen) == 0:
         return {}
-    size = len(view.index)
+    size = len(index)
     # A filter that lets much through is met by the index's first few answers; then a few times `wanted` will do.
     if len(chosen) * _GROWTH >= size and size > wanted * _GROWTH:
-        found = _among(chosen, *view.index.search(vector, wanted * _GROWTH * 2))
+        found = _among(chosen, *index.search(vector, wanted * _GROWTH * 2))
         if len(found) >= wanted:
             return dict(list(found.items())[:wanted])
     return exact(*view.reader.vectors(model, chosen), vector, wanted)
@@ -58,7 +59,8 @@ def matches(memory: Memory, filter: Filter) -> bool:
     """Whether a living memory is among those of the filter; superseded ones never are."""
     return (
         memory.state != MemoryState.SUPERSEDED
-        and (filter.include_archived or not memory.archived)
+        and (not filter.states or memory.state in filter.states)
+        and (filter.include_archived or not memory.archived or _named_rejected(memory, filter))
         and (filter.since is None or memory.occurred_at >= filter.since)
         and (filter.until is None or memory.occurred_at < filter.until)
         and set(filter.tags) <= set(memory.tags)
@@ -68,13 +70,18 @@ def matches(memory: Memory, filter: Filter) -> bool:
     )
 
 
-def near_living(view: SpaceView, vector: Vector, wanted: int, filter: Filter) -> dict[int, float]:
+def _named_rejected(memory: Memory, filter: Filter) -> bool:
+    return memory.state == MemoryState.REJECTED and MemoryState.REJECTED in filter.states
+
+
+def near_living(view: SpaceView, model: str, vector: Vector, wanted: int, filter: Filter) -> dict[int, float]:
     """The same by looking at each row, further and further out: right whatever the index still holds, and slower."""
-    size = len(view.index)
+    index = view.indexes[model]
+    size = len(index)
     asked = wanted * _GROWTH
     seen: dict[int, bool] = {}
     while True:
-        found = _as_dict(*view.index.search(vector, min(asked, size)))
+        found = _as_dict(*index.search(vector, min(asked, size)))
         fresh = [rowid for rowid in found if rowid not in seen]
         rows = view.reader.fetch(fresh)
         seen.update((rowid, rowid in rows and matches(rows[rowid], filter)) for rowid in fresh)

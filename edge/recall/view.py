@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from edge.ports import MemoryReader, VectorIndex
 
 
 class SpaceView(Protocol):
-    """Both parts are safe from any thread."""
+    """All parts are safe from any thread."""
 
     @property
     def reader(self) -> MemoryReader: ...
 
     @property
-    def index(self) -> VectorIndex: ...
+    def indexes(self) -> Mapping[str, VectorIndex]:
+        """By the id of the model whose vectors each one holds."""
+        ...
