@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -68,6 +69,45 @@ def _governor(hours: float, vary: float, seed: int, json_: bool) -> int:
     from edge.cli.benches import governor
 
     return _show(governor.run(hours, vary / 100, seed, _say), json_)
+
+
+@command.command("quality")
+@click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=click.Path(path_type=Path))
+@click.option("--noise", metavar="DIR", type=click.Path(path_type=Path), help="A set whose memories join every pool.")
+@click.option("--model", metavar="ID", help="Embedding model, as in `edge model list` (default: the box's).")
+@click.option("--second-model", "second", metavar="ID", help="One that runs beside it.")
+@click.option("--methods", metavar="A,B", help="Only these (default: all).")
+@click.option("--categories", is_flag=True, help="Print each category too.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Ask a sample of N questions a set.")
+@click.option("--ablate", is_flag=True, help="Also the default without each signal.")
+@options.as_json_too
+def _quality(
+    folders: tuple[Path, ...],
+    noise: Path | None,
+    model: str | None,
+    second: str | None,
+    methods: str | None,
+    categories: bool,
+    limit: int | None,
+    ablate: bool,
+    json_: bool,
+) -> int:
+    """Whether the right memories come back.
+
+    Each DIR is a set: memories.jsonl has {id, session, role, ts, text} a line; queries.jsonl has {id, scope, text,
+    relevant, category} a line, `scope` a session or "all", and `relevant` the ids of memories that answer.
+    """
+    from edge.cli.benches import machine, quality, quality_report
+
+    chosen = quality.methods_of(methods)
+    sets, extra = quality.load_sets(folders, noise)
+    sets = [one.limited(limit, quality.SEED) for one in sets]
+    about = machine.describe()
+    with quality.models(model, second) as embedders:
+        found = quality.measure(sets, extra, embedders, _say, methods=chosen, ablate=ablate)
+    made = quality_report.result(found, {**about, "models": [one.info.id for one in embedders]})
+    click.echo(as_json(made.as_dict()) if json_ else quality_report.text(found, made, categories))
+    return 0
 
 
 def _say(line: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import pytest
 from statuses import a_status
@@ -66,6 +67,31 @@ def test_a_level_of_a_later_version_is_shown_by_its_number() -> None:
     assert status_dict(a_status(level=9))["governor"]["level"] == "level 9"
 
 
+def two_models() -> Any:
+    status = a_status()
+    status.models.add().CopyFrom(status.model)
+    status.models.add(id="bge-small-en-v1.5-q", dimension=384, device="cpu", workers=1, language="en")
+    for space in (status.spaces[0], status.spaces.add(name="work", memories=10)):
+        space.models.add(id="bge-small-zh-v1.5-q", vectors=700, pending=300)
+        space.models.add(id="bge-small-en-v1.5-q", vectors=1, pending=0)
+    return status
+
+
+def test_of_two_models_each_is_told_with_its_vectors() -> None:
+    lines = [line for line in status_text(two_models()).splitlines() if line.startswith("model")]
+    assert [line.split()[1] for line in lines] == ["bge-small-zh-v1.5-q", "bge-small-en-v1.5-q"]
+    assert "1,400 vectors, 600 pending" in lines[0]
+    assert "2 vectors, 0 pending" in lines[1]
+    read = json.loads(as_json(status_dict(two_models())))
+    assert [model["id"] for model in read["models"]] == ["bge-small-zh-v1.5-q", "bge-small-en-v1.5-q"]
+    assert read["spaces"][1]["models"][1] == {"id": "bge-small-en-v1.5-q", "vectors": 1, "pending": 0}
+
+
+def test_a_single_model_is_told_as_ever_also_by_an_older_box() -> None:
+    assert "pending" not in next(line for line in status_text(a_status()).splitlines() if line.startswith("model"))
+    assert [model["id"] for model in status_dict(a_status())["models"]] == ["bge-small-zh-v1.5-q"]
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_a_number_that_json_does_not_know_becomes_null(value: float) -> None:
     status = a_status(temperature=value, duty=value)
@@ -99,3 +125,26 @@ def test_nothing_that_a_box_says_moves_the_cursor() -> None:
 )
 def test_a_span_of_time_is_said_in_two_units_at_most(length: float, said: str) -> None:
     assert span(length) == said
+
+
+def test_what_was_not_kept_is_counted_over_all_spaces_the_most_frequent_first() -> None:
+    status = a_status()
+    for space, filtered, hidden in (
+        (status.spaces[0], {"greeting": 1, "tool_dump": 2000}, {"bank_card": 1, "badge": 2}),
+        (status.spaces.add(name="work"), {"greeting": 11}, {"address": 2, "token": 1}),
+    ):
+        space.filtered.update(filtered)
+        space.hidden.update(hidden)
+    status.spaces[0].samples.add(rule="greeting", source="chat", session="s", seq=7, length=2)
+    text = status_text(status)
+    assert "\nfiltered  2,000 tool dump, 12 greeting\n" in text
+    assert "\nhidden    2 address lines, 2 badge, 1 bank card, 1 API key\n" in text
+    read = json.loads(as_json(status_dict(status)))["spaces"][0]
+    assert read["filtered"] == {"greeting": 1, "tool_dump": 2000}
+    assert read["hidden"] == {"badge": 2, "bank_card": 1}
+    assert read["filtered_samples"] == [{"rule": "greeting", "source": "chat", "session": "s", "seq": 7, "length": 2}]
+
+
+def test_where_all_was_kept_there_is_nothing_to_tell() -> None:
+    text = status_text(a_status())
+    assert "filtered" not in text and "hidden" not in text
