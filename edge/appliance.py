@@ -13,7 +13,8 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,25 +22,32 @@ from typing import TYPE_CHECKING
 import uvloop
 
 from edge import __version__
+from edge.admission import gate
 from edge.backlog import Backlog
 from edge.clock import SystemClock
-from edge.config import DEFAULT_PORT, Config, models_directory
-from edge.embedder import calibrate, engine, heap
+from edge.config import DEFAULT_PORT, Config, Embedding, models_directory
+from edge.embedder import beside, calibrate, engine, heap
 from edge.embedder.batcher import Batcher
+from edge.embedder.calibrate import Calibration
+from edge.embedder.lanes import Served
 from edge.embedder.onnx import load
+from edge.embedder.routing import route
 from edge.errors import FailedPrecondition, InvalidArgument, NotFound
 from edge.lan.tokens import Tokens
 from edge.ledger.lock import DataLock
+from edge.ledger.scrub import scrub
 from edge.lexicon.words import WordLexicon
 from edge.ports import Embedder, Governor
-from edge.recall.shallow import ShallowRecall
+from edge.recall.recall import Recall
 from edge.service.appliance import ApplianceService
 from edge.service.memory import MemoryService
 from edge.service.pairing import PairingService
 from edge.service.server import Server, is_loopback, split_address
+from edge.service.working import WorkingService
 from edge.spaces import Rebuilt, Spaces
-from edge.types import Micros
+from edge.types import Micros, ModelInfo
 from edge.upkeep.schedule import Job, Schedule
+from edge.working.states import States
 
 if TYPE_CHECKING:
     from edge.lan.presence import Presence
@@ -56,6 +64,18 @@ _FILES = 8192
 _SOCKET_PATH_BYTES = 107
 
 
+@dataclasses.dataclass(frozen=True)
+class Running:
+    """A model that is loaded, and what it does on this device."""
+
+    embedder: Embedder
+    calibration: Calibration
+
+    @property
+    def info(self) -> ModelInfo:
+        return self.embedder.info
+
+
 @dataclasses.dataclass(eq=False)
 class Core:
     """Everything but the network: what serves, and what the offline commands use."""
@@ -64,11 +84,12 @@ class Core:
     config: Config
     spaces: Spaces
     tokens: Tokens
+    states: States
     batcher: Batcher
     governor: Governor
-    # When this device was measured, None for never.
-    calibrated_at: Micros | None
-    recall: ShallowRecall
+    # When this device was measured with each model, None for never.
+    calibrated_at: Mapping[str, Micros | None]
+    recall: Recall
     clock: SystemClock
 
     def on_hold(self) -> str:
@@ -80,34 +101,75 @@ class Core:
 
 
 @contextlib.contextmanager
-def core(data: Path, config: Config, embedder: Embedder | None = None) -> Iterator[Core]:
+def core(data: Path, config: Config, *embedders: Embedder) -> Iterator[Core]:
     """The box without its network, open and working; closed in order at the end.
 
-    Raises Locked when another process has the directory, ModelError when the model cannot be used.
+    `embedders` in the place of the configured models. Raises Locked when another process has the directory, ModelError
+    when a model cannot be used.
     """
     heap.bound()
     clock = SystemClock()
     with contextlib.ExitStack() as stack:
         read_only = _prepare(data)
         stack.enter_context(DataLock(data))
-        embedder = embedder or load(config.embedding.model, models_directory(), config.embedding)
-        stack.callback(embedder.close)
-        calibration = calibrate.load_or_measure(embedder, models_directory(), config.embedding, clock)
-        device = calibration.device(embedder.info)
+        running: list[Running] = []
+        for one in embedders or _load(config.embedding):
+            stack.callback(one.close)
+            running.append(Running(one, calibrate.load_or_measure(one, models_directory(), config.embedding, clock)))
+        first, *others = running
+        device = beside.together(first.calibration.device(first.info), [(o.calibration, o.info) for o in others])
+        served = [Served(other.embedder, beside.cost(other.embedder, first.embedder)) for other in others]
         # What loading the model took and let go of: some 17 MB.
         heap.trim()
-        batcher, governor = stack.enter_context(engine.running(embedder, device, config, clock))
-        backlog = Backlog(batcher)
+        batcher, governor = stack.enter_context(engine.running(first.embedder, device, config, clock, beside=served))
+        models = [one.info for one in running]
+
+        def fitting(text: str) -> tuple[str, ...]:
+            return route(text, models)
+
+        backlog = Backlog(batcher.faces, fitting)
         lexicon = WordLexicon()
+        # Its dictionary takes a third of a second to load, which the first question need not wait for.
+        threading.Thread(target=lexicon.query_terms, args=("记忆",), name="lexicon", daemon=True).start()
         tokens = Tokens(data / "box.sqlite", clock, read_only=bool(read_only))
         stack.callback(tokens.close)
-        spaces = Spaces(data, config, clock, lexicon, backlog, batcher.info, read_only=read_only)
+        spaces = Spaces(data, config, clock, lexicon, backlog, models, read_only=read_only)
         stack.callback(spaces.close)
         stack.callback(backlog.close)
         spaces.open_all()
+        # Behind the tokens, which open the same file: closing it by hand would take this one's locks away.
+        states = States(
+            data / "box.sqlite",
+            clock,
+            config.limits,
+            scrub,
+            redact=_redacting(config),
+            exists=lambda name: name in spaces.names(),
+            read_only=bool(read_only),
+        )
+        stack.callback(states.close)
+        spaces.on_delete(states.delete_space)
         backlog.start()
-        recall = ShallowRecall(batcher, lexicon, clock, config.recall)
-        yield Core(data, config, spaces, tokens, batcher, governor, calibration.at or None, recall, clock)
+        recall = Recall(batcher.faces, fitting, lexicon, clock, config.recall)
+        measured = {one.info.id: one.calibration.at or None for one in running}
+        yield Core(data, config, spaces, tokens, states, batcher, governor, measured, recall, clock)
+
+
+def _redacting(config: Config) -> Callable[[str], str]:
+    """What is kept of a text of an agent's state: it may be a key as well as a turn may."""
+    redactor = gate.redactor(config)
+    return (lambda text: text) if redactor is None else (lambda text: redactor.redact(text).text)
+
+
+def _load(config: Embedding) -> Iterator[Embedder]:
+    """The configured models, loaded one by one."""
+    if config.second == config.model:
+        raise InvalidArgument(
+            f"embedding.second: {config.second} runs already as embedding.model; name another, or none",
+            field="embedding.second",
+        )
+    for model in filter(None, (config.model, config.second)):
+        yield load(model, models_directory(), config)
 
 
 def _prepare(data: Path) -> str:
@@ -224,10 +286,11 @@ async def _serve(box: Core, addresses: list[str], lan: bool, no_auth: bool) -> i
     bound: list[str] = []
     server.add(
         MemoryService(box.spaces, box.recall, box.config, box.clock, recalls, works, box.on_hold),
+        WorkingService(box.spaces, box.states, box.batcher.tokens, box.config.limits, works),
         ApplianceService(
             box.spaces,
             box.tokens,
-            box.batcher,
+            box.batcher.faces,
             box.clock,
             works,
             box.data,
@@ -250,6 +313,7 @@ async def _serve(box: Core, addresses: list[str], lan: bool, no_auth: bool) -> i
             Job("unfinished forgets", 60.0, box.spaces.finish_forgets),
             Job("idle spaces", 60.0, box.spaces.close_idle),
             Job("last uses of tokens", 60.0, box.tokens.flush),
+            Job("expired task state", 60.0, box.states.tend),
         ],
         box.clock,
     )

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_type_hints
+from types import MappingProxyType
+from typing import Any, get_origin, get_type_hints
 
 import platformdirs
 
@@ -40,6 +41,9 @@ class Limits:
     streams: int = 1024
     recalls_in_flight: int = 256
     page_size: int = 1000
+    # Of task state: bytes of one value, and keys of one space.
+    state_bytes: int = 256 * 1024
+    states: int = 10_000
     # A space costs four threads and some 5 MB while the box runs; those that are on the disk are opened all the same.
     spaces: int = 256
     # Values of one field of a filter, and ids to wait for.
@@ -53,6 +57,11 @@ class Limits:
 @dataclass(frozen=True, slots=True)
 class Embedding:
     model: str = DEFAULT_MODEL
+    # A model that runs beside it, for the texts of its language; empty: none.
+    second: str = ""
+    # Whether queries get the instruction that the model was trained with. It makes a question of 20 characters twice as
+    # long, and finds no more (docs/recall.md).
+    instruction: bool = False
     # "auto", "cpu", "cuda", "tensorrt" or "coreml"; anything but the CPU only after its vectors agree with the CPU's.
     device: str = "auto"
     # Ingest inference threads; 0: one a core.
@@ -97,6 +106,14 @@ class Recalling:
     )  # fmt: skip
     # "zh" or "en": the wording of the context block.
     language: str = "zh"
+    # How much each line of evidence counts: "tuned", "balanced", "timeless" or "product" (docs/recall.md).
+    preset: str = "tuned"
+    # From this relevance on a memory bears on a question; higher is stricter.
+    floor: float = 1.0
+    # Days after which a memory is half as recent.
+    half_life: float = 30.0
+    # Seconds that each stage of a deep recall may take before it is cut short.
+    stage_seconds: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +123,29 @@ class Storage:
     snapshot_interval: float = 300.0
     # Seconds after which a space that nobody uses is closed; it opens by itself when it is asked for.
     space_idle: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Forgetting:
+    # Seconds for which what was forgotten is only hidden from everything, and `edge undo` brings it back; 0: it is
+    # erased at once.
+    grace_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What may be remembered. The placeholders of what is hidden are in `recall.language`."""
+
+    # Whether passwords, keys, cards and identity numbers are hidden before anything is kept.
+    redact: bool = True
+    # Hidden too: "phone", "address".
+    optional: tuple[str, ...] = ()
+    # The owner's own: a name, which stands in the text's place, and a regular expression.
+    patterns: Mapping[str, str] = field(default_factory=dict)
+    # Rules of noise that are off: what they are about is kept as anything else.
+    keep: tuple[str, ...] = ()
+    # Whether "remember that …" confirms, and a statement about the speaker that lasts becomes a candidate.
+    tiers: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +161,16 @@ class Config:
     governor: Governing = field(default_factory=Governing)
     recall: Recalling = field(default_factory=Recalling)
     storage: Storage = field(default_factory=Storage)
+    forgetting: Forgetting = field(default_factory=Forgetting)
+    admission: Admission = field(default_factory=Admission)
     lan: Network = field(default_factory=Network)
 
 
-_CHOICES = {"recall.language": ("zh", "en"), "embedding.device": ("auto", "cpu", "cuda", "tensorrt", "coreml")}
+_CHOICES = {
+    "recall.language": ("zh", "en"),
+    "recall.preset": ("tuned", "balanced", "timeless", "product"),
+    "embedding.device": ("auto", "cpu", "cuda", "tensorrt", "coreml"),
+}
 _MAY_BE_ZERO = {"embedding.workers"}
 # Elsewhere the least is 1.
 _LEAST = {
@@ -138,6 +184,9 @@ _LEAST = {
     "embedding.hang_seconds": 0.1,
     "embedding.idle_release": 0.1,
     "limits.message_bytes": 4096,
+    "forgetting.grace_seconds": 0,
+    "recall.floor": 0,
+    "recall.stage_seconds": 0.001,
     "storage.segment_bytes": 4096,
 }
 # gRPC and the index have bounds of their own behind these.
@@ -225,6 +274,13 @@ def _value(hint: Any, value: Any, name: str) -> Any:
         if value not in choices:
             raise InvalidArgument(f"config: {name} must be one of {', '.join(choices)}", field=name)
         return value
+    if get_origin(hint) is Mapping:
+        if not isinstance(value, dict):
+            raise InvalidArgument(f"config: {name} must be a table of strings", field=name)
+        for key, item in value.items():
+            if not isinstance(item, str):
+                raise InvalidArgument(f"config: {name}.{key} must be a string", field=f"{name}.{key}")
+        return MappingProxyType(value)
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
         raise InvalidArgument(f"config: {name} must be a list of strings", field=name)
     return tuple(value)

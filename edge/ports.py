@@ -143,12 +143,22 @@ class Vectorizer(Protocol):
 class Lexicon(Protocol):
     """Words of Chinese and English."""
 
+    @property
+    def version(self) -> int:
+        """Grows when it makes other terms than before: what was indexed with an older one is then indexed anew."""
+        ...
+
     def index_terms(self, text: str) -> list[str]:
         """Every term under which the text is to be found, in order, repeated as often as it occurs."""
         ...
 
     def query_terms(self, text: str) -> list[str]:
-        """The terms to look for, each once. Always literal: there is no query syntax."""
+        """The terms to look for; one that counts double comes twice, the second time behind all others. Always literal:
+        there is no query syntax."""
+        ...
+
+    def share(self, terms: Sequence[str], text: str) -> float:
+        """Of a query's terms, the part that the text has, 0 to 1; a term that counts double counts double."""
         ...
 
 
@@ -176,6 +186,11 @@ class MemoryReader(Protocol):
 
     def fetch(self, rowids: Sequence[int]) -> dict[int, Memory]:
         """The living memories among them."""
+        ...
+
+    def around(self, rowids: Sequence[int]) -> dict[int, tuple[int, ...]]:
+        """The living memories next to each: the pieces beside it, and at the ends of its turn those of the turn before
+        and the turn after in its session."""
         ...
 
 

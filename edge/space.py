@@ -5,30 +5,34 @@ from __future__ import annotations
 import contextlib
 import logging
 import tempfile
-import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from edge import views
-from edge.backlog import Backlog
+from edge.backlog import NOT_ROUTED, Backlog
 from edge.config import Storage
 from edge.errors import DataLoss, DiskFull, EdgeError, ReadOnly, Unavailable, VectorRefused
 from edge.futures import promise
-from edge.index.live import LiveIndex, Tuning
-from edge.ingest import Draft, Ingest
-from edge.ledger import erase
+from edge.index.live import Tuning
+from edge.index.several import Indexes
+from edge.ingest import Batch, Gate, Ingest
+from edge.ledger import recent
 from edge.ledger.disk import left
-from edge.ledger.events import Accesses, Event, TurnSaid
+from edge.ledger.events import Event, Tallied, TurnSaid
+from edge.ledger.forgetting import Forgetting
 from edge.ledger.log import Allocator, Log
 from edge.ledger.memories import Applied, Memories
 from edge.ledger.queries import Queries
+from edge.ledger.recalled import Recalled
+from edge.ledger.revising import Revisions
 from edge.ledger.rows import stored
 from edge.ports import Clock, Lexicon
-from edge.types import Filter, Matrix, Memory, Micros, ModelInfo, Piece, Receipt, RowIds
+from edge.types import Filter, Matrix, Memory, Micros, ModelInfo, Piece, Receipt, RowIds, Turn
 from edge.views import SpaceFacts
 
 logger = logging.getLogger(__name__)
@@ -40,7 +44,7 @@ _RESERVE = 2 << 20
 
 
 class Space:
-    """The ledger of one directory, its index, and its place in the backlog.
+    """The ledger of one directory, an index for each running model, and its place in the backlog.
 
     Implements ingest.Ledger, backlog.Shelf and recall's SpaceView. Opening replays what the views lack and finishes
     forgets that a crash interrupted, as far as a full disk lets it; the rest follows. On a read-only disk, views that
@@ -55,8 +59,9 @@ class Space:
         clock: Clock,
         lexicon: Lexicon,
         backlog: Backlog,
-        info: ModelInfo,
+        models: Sequence[ModelInfo],
         key: bytes,
+        gate: Gate,
         cut: Callable[[str], tuple[Piece, ...]],
         read_only: bool,
     ) -> None:
@@ -64,15 +69,11 @@ class Space:
         self.directory = directory
         self._clock = clock
         self._backlog = backlog
-        self._model = info.id
         self._read_only = read_only
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
         self._latest: Future[Applied] | None = None
         # Why the last vectors could not be stored; the backlog tries again until they are.
         self._unkept: EdgeError | None = None
-        self._accesses: dict[int, tuple[int, Micros]] = {}
-        self._accesses_lock = threading.Lock()
-        self._checkpointed: Micros = clock.now()
         self._log = Log(
             directory / "log",
             clock=clock,
@@ -83,22 +84,22 @@ class Space:
         with contextlib.ExitStack() as undo:
             undo.callback(self._log.close)
             try:
-                self._open_views(storage, lexicon, info, key)
+                self._open_views(storage, lexicon, models, key)
             except DataLoss as error:
                 # Damage in the middle of a database shows when it is read, not when it is opened.
                 if read_only:
                     raise
                 logger.warning("space %s: %s; it is made anew from the log", name, error.message)
                 views.discard(directory)
-                self._open_views(storage, lexicon, info, key)
+                self._open_views(storage, lexicon, models, key)
             undo.pop_all()
-        self.ingest = Ingest(self, cut)
+        self.ingest = Ingest(self, gate, cut)
         backlog.attach(self)
 
     # Opening and closing.
 
-    def _open_views(self, storage: Storage, lexicon: Lexicon, info: ModelInfo, key: bytes) -> None:
-        """The database and the index, brought up to the log; what fails lets go of what it had opened."""
+    def _open_views(self, storage: Storage, lexicon: Lexicon, models: Sequence[ModelInfo], key: bytes) -> None:
+        """The database and the indexes, brought up to the log; what fails lets go of what it had opened."""
         with contextlib.ExitStack() as undo:
             self._database, self._scratch = views.open_database(
                 self.name, self.directory, self._log.last_n, self._read_only
@@ -107,16 +108,21 @@ class Space:
             self._memories = Memories(self._database, lexicon, key)
             undo.callback(self._memories.close)
             self.queries = Queries(self._database)
-            behind = views.replay(self._log, self._memories)
-            self.index = LiveIndex.open(
-                (self.directory if self._scratch is None else Path(self._scratch.name)) / "index",
-                self._model,
-                info.dimension,
-                self.queries,
-                identity=self.queries.generation(),
-                read_only=self._read_only and self._scratch is None,
-                tuning=Tuning(snapshot_interval=storage.snapshot_interval),
+            self._recalled = Recalled(self._log, self._memories, self.queries, self._clock)
+            self.revisions = Revisions(self._database, self._log, self.queries, self._catch_up)
+            self._forgetting = Forgetting(
+                self._log, self._database, self._memories, self.queries, self.revisions, self._drop_indexed
             )
+            behind = views.replay(self._log, self._memories)
+            read_only = self._read_only and self._scratch is None
+            if not read_only:
+                views.keep_routing(self.name, self._memories, self.queries, models, NOT_ROUTED)
+            place = (self.directory if self._scratch is None else Path(self._scratch.name)) / "index"
+            identity, tuning = self.queries.generation(), Tuning(snapshot_interval=storage.snapshot_interval)
+            self.indexes = Indexes.open(
+                place, models, self.queries, identity=identity, read_only=read_only, tuning=tuning
+            )
+            undo.callback(self.indexes.close)
             for applied in behind:
                 self._follow(applied)
             self._behind = behind[-1] if behind else None
@@ -139,22 +145,27 @@ class Space:
             logger.warning("space %s: the last recalls are not counted: %s", self.name, error.message)
         self._log.close()
         self._memories.close()
-        self.index.close()
+        self.indexes.close()
         self._database.close()
         if self._scratch is not None:
             self._scratch.cleanup()
 
     # The write path (ingest.Ledger).
 
-    def append(self, decide: Callable[[], Sequence[Draft]]) -> Future[Future[tuple[int, ...]]]:
+    def append(self, decide: Callable[[], Batch]) -> Future[Future[tuple[int, ...]]]:
         answer = promise()
 
         def plan(numbers: Allocator) -> tuple[list[Event], None]:
             if refusal := self._refusal():
                 raise refusal
-            return [
-                TurnSaid(numbers.next(), numbers.at, draft.turn, draft.fingerprint, draft.pieces) for draft in decide()
-            ], None
+            batch = decide()
+            events: list[Event] = [
+                TurnSaid(numbers.next(), numbers.at, draft.turn, draft.fingerprint, draft.pieces)
+                for draft in batch.drafts
+            ]
+            if batch.tally:
+                events.append(Tallied(numbers.next(), numbers.at, batch.tally))
+            return events, None
 
         def durable(logged: Future[tuple[tuple[Event, ...], None]]) -> None:
             # On the log's thread, right after `_durable` had these events.
@@ -163,7 +174,7 @@ class Space:
                 answer.set_exception(error)
                 return
             events, _ = logged.result()
-            answer.set_result(self._rows([event.n for event in events]))
+            answer.set_result(self._rows([event.n for event in events if isinstance(event, TurnSaid)]))
 
         self._log.submit(plan).add_done_callback(durable)
         return answer
@@ -179,9 +190,9 @@ class Space:
         if done.exception() is None:
             removed = done.result().removed
             if removed:
-                self.index.remove(np.array(removed, np.int64))
+                self.indexes.remove(np.array(removed, np.int64))
                 self._backlog.gone(self.name, removed)
-            self._backlog.wake(self.name)
+            self._backlog.wake(self.name, done.result().returned)
 
     def _rows(self, numbers: Sequence[int]) -> Future[tuple[int, ...]]:
         rows = promise()
@@ -235,12 +246,27 @@ class Space:
     def known(self, fingerprints: Sequence[bytes]) -> dict[bytes, tuple[str, ...]]:
         return self.queries.seen(fingerprints)
 
+    def before(self, turn: Turn) -> tuple[int, str]:
+        return self.queries.said_before(turn.source, turn.session, turn.seq)
+
     def forgotten(self, fingerprints: Sequence[bytes]) -> set[bytes]:
         by_mark = {self._memories.mark(fingerprint): fingerprint for fingerprint in fingerprints}
-        return {by_mark[mark] for mark in self.queries.is_erased(list(by_mark))}
+        erased = {by_mark[mark] for mark in self.queries.is_erased(list(by_mark))}
+        return erased | self.queries.hidden(fingerprints)
 
     def searchable(self, rowids: Sequence[int]) -> Future[dict[int, VectorRefused]]:
-        return self._backlog.wait(self.name, rowids)
+        if len(self.indexes) == 1:
+            return self._backlog.wait(self.name, dict.fromkeys(self.indexes, rowids))
+        # A model that they are not for may have a long way to come to them.
+        wanted: dict[str, list[int]] = {model: [] for model in self.indexes}
+        try:
+            memories = self.queries.fetch(rowids)
+        except EdgeError:
+            return self._backlog.wait(self.name, dict.fromkeys(self.indexes, rowids))
+        for rowid, memory in memories.items():
+            for model in self._backlog.models(memory.text):
+                wanted[model].append(rowid)
+        return self._backlog.wait(self.name, wanted)
 
     def found(self, ids: Sequence[str]) -> Future[None]:
         """Done when these memories, as far as they are of this space, are in the index."""
@@ -248,7 +274,8 @@ class Space:
 
         def applied(_: Future[Applied] | None) -> None:
             try:
-                waiting = self.searchable(self.queries.pending_of(self._model, ids))
+                pending = {rowid for model in self.indexes for rowid in self.queries.pending_of(model, ids)}
+                waiting = self.searchable(sorted(pending))
             except EdgeError as error:
                 answer.set_exception(error)
                 return
@@ -264,13 +291,14 @@ class Space:
 
     # The second half (backlog.Shelf).
 
-    def pending(self, after: int, limit: int) -> list[tuple[int, str]]:
-        return self.queries.pending(self._model, after, limit)
+    def pending(self, model: str, after: int, limit: int) -> list[tuple[int, str]]:
+        return self.queries.pending(model, after, limit)
 
-    def keep(self, rowids: RowIds, vectors: Matrix) -> Future[RowIds]:
+    def keep(self, model: str, rowids: RowIds, vectors: Matrix) -> Future[RowIds]:
         # The index first: whoever is forgotten between the two steps is found missing by the second and taken out.
-        self.index.add(rowids, stored(vectors))
-        kept = self._memories.put_vectors(self._model, rowids, vectors)
+        index = self.indexes[model]
+        index.add(rowids, stored(vectors))
+        kept = self._memories.put_vectors(model, rowids, vectors)
 
         def settle(done: Future[RowIds]) -> None:
             error = done.exception()
@@ -278,13 +306,13 @@ class Space:
             living = done.result() if error is None else np.zeros(0, np.int64)
             gone = np.setdiff1d(rowids, living)
             if len(gone):
-                self.index.remove(gone)
+                index.remove(gone)
 
         kept.add_done_callback(settle)
         return kept
 
-    def refuse(self, rowid: int, reason: str) -> Future[None]:
-        return self._memories.refuse_vector(self._model, rowid, reason)
+    def refuse(self, model: str, rowids: Sequence[int], reason: str) -> Future[None]:
+        return self._memories.refuse_vectors(model, rowids, reason)
 
     # Reading (recall's SpaceView, and the service).
 
@@ -301,96 +329,66 @@ class Space:
 
     def list_page(self, wanted: Filter, size: int, after: tuple[Micros, int] | None) -> list[Memory]:
         """At most `size`, newest first, behind (occurred_at, rowid)."""
-        page, _ = self.queries.list_page(wanted, size, after)
-        return [replace(memory, space=self.name) for memory in page]
+        return [replace(memory, space=self.name) for memory in self.queries.list_page(wanted, size, after)[0]]
+
+    def recent_turns(self, source: str, session: str, most: int) -> Iterator[Turn]:
+        """See ledger.recent; those that were acknowledged a moment ago included."""
+        self._catch_up()
+        return recent.last_turns(self._database, self._log.directory, source=source, session=session, most=most)
 
     def drained(self) -> Future[dict[int, VectorRefused]]:
         """Done when nothing of now is without a vector, but for what it gives: found by its words only, and why."""
-        return self.searchable([rowid for rowid, _ in self.queries.pending(self._model, 0, 2**31)])
+        pending = {model: self.queries.pending_rowids(model) for model in self.indexes}
+        return self._backlog.wait(self.name, pending)
 
     def touch(self, rowids: Iterable[int]) -> None:
         """These were recalled; written down later, off the recall's path."""
-        now = self._clock.now()
-        with self._accesses_lock:
-            for rowid in rowids:
-                self._accesses[rowid] = (self._accesses.get(rowid, (0, 0))[0] + 1, now)
+        self._recalled.touch(rowids)
 
     def flush_accesses(self) -> None:
-        if self._read_only:
-            return
-        with self._accesses_lock:
-            counts, self._accesses = self._accesses, {}
-        if counts:
-            self._memories.add_accesses(counts).result()
+        if not self._read_only:
+            self._recalled.flush()
 
     def checkpoint_accesses(self) -> None:
         """Notes the counts in the log, so that they outlive the database."""
-        if self._read_only:
-            return
-        since, self._checkpointed = self._checkpointed, self._clock.now()
-        counts = self.queries.accessed_since(since)
-        if counts:
-            self._log.submit(lambda numbers: ([Accesses(numbers.next(), numbers.at, counts)], None)).result()
+        if not self._read_only:
+            self._recalled.checkpoint()
 
     # Forgetting.
 
-    def forget(self, ids: Sequence[str], wanted: Filter | None, dry_run: bool) -> Receipt:
-        """Blocks until nothing of it is on the disk. See ledger.erase for what it raises."""
-        self._catch_up()
-        return erase.forget(
-            self._log,
-            self._database,
-            self._memories,
-            self.queries,
-            ids=ids,
-            filter=wanted,
-            dry_run=dry_run,
-            drop_indexed=self._drop_indexed,
-        )
+    def forget(self, ids: Sequence[str], wanted: Filter | None, dry_run: bool, **more: Any) -> Receipt:
+        """Blocks until nothing of it is on the disk; see Forgetting.forget, also for what more it takes."""
+        if not dry_run:
+            self.ingest.forget_samples()
+        return self._forgetting.forget(ids, wanted, dry_run=dry_run, **more)
 
-    def finish_forgets(self) -> None:
-        """What a crash or a full disk kept a forget from doing. Raises as `forget` does."""
+    def finish_forgets(self, hidden_until: Micros | None = None) -> list[Receipt]:
+        """What a crash or a full disk kept a forget from doing; and those that have only hidden things, until then.
+        The receipts of the latter. Raises as `forget` does."""
         if not self._read_only:
-            erase.resume(self._log, self._database, self._memories, self.queries, drop_indexed=self._drop_indexed)
+            self._forgetting.resume()
+        return [] if self._read_only or hidden_until is None else self._forgetting.carry_out(hidden_until)
 
     def _drop_indexed(self, rowids: Sequence[int]) -> int:
-        self.index.remove(np.array(rowids, np.int64))
+        self.indexes.remove(np.array(rowids, np.int64))
         self._backlog.gone(self.name, rowids)
-        with self._accesses_lock:
-            for rowid in rowids:
-                self._accesses.pop(rowid, None)
-        return self.index.drop()
+        self._recalled.forget(rowids)
+        return self.indexes.drop()
 
     # For the owner.
 
     def facts(self) -> SpaceFacts:
-        counts, log, index = self.queries.counts(), self._log.stats(), self.index.stats()
-        vectors, refused = counts.vectors.get(self._model, 0), counts.refused.get(self._model, 0)
-        return SpaceFacts(
-            name=self.name,
-            turns=counts.turns,
-            memories=counts.memories,
-            vectors=vectors,
-            pending=max(0, counts.memories - vectors - refused),
-            log_bytes=log.bytes,
-            log_segments=log.segments,
-            index_size=index.size,
-            index_overlay=index.overlay,
-            index_deleted=index.deleted,
-            rebuilding=index.rebuilding,
-            damaged_lines=log.damaged_lines,
-        )
+        index = self.indexes.stats()
+        return views.facts(self.name, self._log, self.queries, list(self.indexes), index, self.ingest.samples())
 
     def warnings(self) -> list[str]:
         found = []
-        damaged = self._log.stats().damaged_lines
-        if damaged:
+        if damaged := self._log.stats().damaged_lines:
             found.append(f"{damaged} lines of the log are damaged; `edge verify` names them, a backup has them whole")
         if refusal := self._refusal():
             found.append(f"new turns are refused: {refusal.message}")
-        index = self.index.stats()
-        if index.snapshot_error:
-            found.append(f"the index could not be saved ({index.snapshot_error}); free disk space")
+        if error := self.indexes.stats().snapshot_error:
+            found.append(f"the index could not be saved ({error}); free disk space")
         failure = self._memories.failure
         if failure is not None:
             found.append(f"{failure.message}; `edge rebuild --from-log` makes the views anew")

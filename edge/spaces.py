@@ -9,13 +9,14 @@ import re
 import secrets
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from pathlib import Path
 
 from uuid6 import uuid7
 
+from edge.admission import gate
 from edge.admission.chunk import chunk
 from edge.backlog import Backlog
 from edge.config import Config
@@ -62,23 +63,42 @@ class Spaces:
         clock: Clock,
         lexicon: Lexicon,
         backlog: Backlog,
-        info: ModelInfo,
+        models: Sequence[ModelInfo],
         *,
         read_only: str = "",
     ) -> None:
         self.read_only = read_only
         self._root = data / "spaces"
         self._key = _key(data / "identity", bool(read_only))
+        redactor, keep = gate.redactor(config), gate.kept(config.admission.keep)
+
+        def new_gate() -> gate.Gate:
+            # Of each space its own: whether a session is in the middle of a key is not to be seen from another.
+            return gate.Gate(redactor, keep, tiers=config.admission.tiers)
+
         self._make: Callable[[str, Path], Space] = lambda name, directory: Space(
-            name, directory, config.storage, clock, lexicon, backlog, info, self._key, pieces, bool(read_only)
+            name,
+            directory,
+            config.storage,
+            clock,
+            lexicon,
+            backlog,
+            models,
+            self._key,
+            new_gate(),
+            pieces,
+            bool(read_only),
         )
         self._limit = config.limits.spaces
         self._idle = config.storage.space_idle
+        self._grace = config.forgetting.grace_seconds
+        self._now = clock.now
         self._monotonic = clock.monotonic
         self._open: dict[str, Space] = {}
         self._used: dict[str, float] = {}
         # Those on the disk, with what they were when they were closed for idleness.
         self._known: dict[str, SpaceFacts | None] = {}
+        self._erasers: list[Callable[[str], None]] = []
         self._lock = threading.RLock()
         self._closed = False
 
@@ -165,7 +185,8 @@ class Spaces:
                 if self._closed or self._open.get(space.name) is not space or unused < self._idle:
                     continue
                 facts = space.facts()
-                if facts.pending or facts.rebuilding:
+                # What is hidden is to be erased when its time is over.
+                if facts.pending or facts.rebuilding or space.revisions.due(self._now()):
                     continue
                 self._known[space.name] = facts
                 del self._open[space.name]
@@ -191,11 +212,16 @@ class Spaces:
         Raises NotFound, ReadOnly.
         """
         check_space(name, "name")
+        if name not in self._known:
+            raise NotFound("name: there is no such space; `edge space list` names them", field="name")
+        if self.read_only:
+            raise ReadOnly(f"{self.read_only}; free or remount it, then restart the box")
+        # What is elsewhere goes first, so that after a crash in between the space is still there to be deleted; and
+        # once more when it is gone, for what came meanwhile.
+        self._erase_elsewhere(name)
         with self._lock:
             if name not in self._known:
                 raise NotFound("name: there is no such space; `edge space list` names them", field="name")
-            if self.read_only:
-                raise ReadOnly(f"{self.read_only}; free or remount it, then restart the box")
             space = self._open.pop(name, None)
             if space is not None:
                 space.close()
@@ -203,8 +229,17 @@ class Spaces:
             going = directory.with_name(f"{_GOING}{uuid7()}")
             directory.rename(going)
             del self._known[name]
+        self._erase_elsewhere(name)
         _erase(going)
         logger.info("a space was deleted")
+
+    def on_delete(self, erase: Callable[[str], None]) -> None:
+        """`erase` is called with the name of a space that is being deleted: for what is not in its directory."""
+        self._erasers.append(erase)
+
+    def _erase_elsewhere(self, name: str) -> None:
+        for erase in self._erasers:
+            erase(name)
 
     def rebuild(self, name: str, from_log: bool) -> Rebuilt:
         """Makes the index anew from the stored vectors, or every view from the log; vectors then follow by themselves.
@@ -216,7 +251,7 @@ class Spaces:
             if space is None:
                 raise NotFound("spaces: the box has no such space; `edge status` lists them", field="spaces")
             if not from_log:
-                return Rebuilt(space.queries.counts().memories, space.index.rebuild().result())
+                return Rebuilt(space.queries.counts().memories, space.indexes.rebuild())
             if self.read_only:
                 raise ReadOnly(f"{self.read_only}; views can only be made anew on a writable disk")
             space.close()
@@ -230,7 +265,7 @@ class Spaces:
     def allow_background(self, allowed: bool) -> None:
         """Lets the indexes tend themselves, or not for now. To be said again now and then: spaces open meanwhile."""
         for space in self.all():
-            (space.index.resume if allowed else space.index.pause)()
+            space.indexes.tend(allowed)
 
     def flush_accesses(self) -> None:
         for space in self.all():
@@ -241,8 +276,10 @@ class Spaces:
             space.checkpoint_accesses()
 
     def finish_forgets(self) -> None:
+        """Those that were interrupted, and those whose time to be undone is over."""
+        until = self._now() - round(self._grace * 1e6)
         for space in self.all():
-            space.finish_forgets()
+            space.finish_forgets(until)
 
     def facts(self) -> list[SpaceFacts]:
         """Of every space; a closed one is as it was when it was closed."""

@@ -6,16 +6,20 @@ import itertools
 import logging
 import shutil
 import tempfile
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from edge.errors import DataLoss, EdgeError
+from edge.errors import DataLoss, DiskFull, EdgeError, ReadOnly, Unavailable
+from edge.index.live import IndexStats
+from edge.ingest import Sample
 from edge.ledger.database import Database
 from edge.ledger.log import Log
 from edge.ledger.memories import Applied, Memories
 from edge.ledger.migrations import MIGRATIONS
 from edge.ledger.queries import Queries
+from edge.types import ModelInfo
 
 logger = logging.getLogger(__name__)
 
@@ -23,11 +27,22 @@ _DATABASE = "memory.sqlite"
 # Events that are applied at once.
 _CHUNK = 256
 _LOOK = 0.1
+# Stands for the rule by which texts are given to models: another one, and all are looked at anew.
+_ROUTING = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What a space has of one model's vectors; `pending`: memories that it was not yet asked about."""
+
+    id: str
+    vectors: int
+    pending: int
 
 
 @dataclass(frozen=True, slots=True)
 class SpaceFacts:
-    """How a space is, in numbers."""
+    """How a space is, in numbers; of vectors and indexes, for all running models together."""
 
     name: str
     turns: int
@@ -41,6 +56,42 @@ class SpaceFacts:
     index_deleted: int
     rebuilding: bool
     damaged_lines: int
+    models: tuple[ModelFacts, ...] = ()
+    # Turns that were kept out, by the rule of noise; and secrets that were hidden in the others, by class.
+    filtered: dict[str, int] = field(default_factory=dict)
+    hidden: dict[str, int] = field(default_factory=dict)
+    samples: tuple[Sample, ...] = ()
+
+
+def facts(
+    name: str, log: Log, queries: Queries, models: Sequence[str], index: IndexStats, samples: Sequence[Sample]
+) -> SpaceFacts:
+    """Of a space with these running models; `samples` are those that its write path keeps."""
+    counts, stats, tallies = queries.counts(), log.stats(), queries.tallies()
+    each = [ModelFacts(model, counts.vectors.get(model, 0), counts.without(model)) for model in models]
+    return SpaceFacts(
+        name=name,
+        turns=counts.turns,
+        memories=counts.memories,
+        vectors=sum(one.vectors for one in each),
+        pending=sum(one.pending for one in each),
+        log_bytes=stats.bytes,
+        log_segments=stats.segments,
+        index_size=index.size,
+        index_overlay=index.overlay,
+        index_deleted=index.deleted,
+        rebuilding=index.rebuilding,
+        damaged_lines=stats.damaged_lines,
+        models=tuple(each),
+        filtered=_part(tallies, "noise"),
+        hidden=_part(tallies, "secret"),
+        samples=tuple(samples),
+    )
+
+
+def _part(tallies: Mapping[str, int], head: str) -> dict[str, int]:
+    """The counts whose names begin with `head/`, by the rest of the name."""
+    return {name.removeprefix(f"{head}/"): count for name, count in tallies.items() if name.startswith(f"{head}/")}
 
 
 def open_database(
@@ -99,3 +150,17 @@ def replay(log: Log, memories: Memories) -> list[Future[Applied]]:
         else:
             behind.append(applied)
     return behind
+
+
+def keep_routing(name: str, memories: Memories, queries: Queries, models: Sequence[ModelInfo], reason: str) -> None:
+    """When other models run than before: what was refused for that reason is given out anew.
+
+    One that runs alone has every text. Should the disk not let it, the next start does it.
+    """
+    routing = " ".join([_ROUTING, *(f"{info.id}:{info.language}" for info in models)]) if len(models) > 1 else ""
+    if routing == queries.routing():
+        return
+    try:
+        memories.keep_routing(routing, reason).result()
+    except (DiskFull, ReadOnly, Unavailable) as error:
+        logger.warning("space %s: which texts go to which model stays undecided: %s", name, error.message)

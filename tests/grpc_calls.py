@@ -12,7 +12,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
-from edge.v1 import appliance_pb2, appliance_pb2_grpc, memory_pb2, memory_pb2_grpc, types_pb2
+from edge.v1 import appliance_pb2, appliance_pb2_grpc, memory_pb2, memory_pb2_grpc, types_pb2, working_pb2_grpc
 
 # No test waits longer for one call; a box that is busy with its neighbours' tests still answers in this time.
 SECONDS = 60.0
@@ -27,6 +27,7 @@ class Wire:
         self.channel = grpc.insecure_channel(address)
         self.memory = memory_pb2_grpc.MemoryServiceStub(self.channel)
         self.appliance = appliance_pb2_grpc.ApplianceServiceStub(self.channel)
+        self.working = working_pb2_grpc.WorkingServiceStub(self.channel)
 
     def __enter__(self) -> Wire:
         return self

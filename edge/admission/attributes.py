@@ -1,8 +1,8 @@
-"""A turn's attributes: one msgpack map, read byte by byte before anything decodes it.
+"""msgpack from outside (a turn's attributes, a task's state), read byte by byte before anything decodes it.
 
 A msgpack header may promise 2**31 items in five bytes, and a decoder that believes it allocates first (case 33:
 `DD 7F FF FF FF`, 100,000 nested arrays, repeated keys of which the last silently wins). This reader
-allocates the map's keys and nothing else, does not recurse, and accepts only what every decoder reads alike.
+allocates the maps' keys and nothing else, does not recurse, and accepts only what every decoder reads alike.
 """
 
 from __future__ import annotations
@@ -52,7 +52,12 @@ def check_attributes(raw: bytes, field: str = "attributes") -> bytes:
     if not raw:
         return raw
     if not (0x80 <= raw[0] <= 0x8F or raw[0] in _MAP):
-        raise _bad("must be one msgpack map", field)
+        raise _bad("must be one msgpack map", field, "send one with string keys, or leave it empty")
+    return check_value(raw, field)
+
+
+def check_value(raw: bytes, field: str) -> bytes:
+    """The bytes, if they are one msgpack value; of maps in it, and of everything else, what check_attributes asks."""
     reader = _Reader(raw, field)
     stack: list[_Open] = []
     while True:
@@ -68,7 +73,7 @@ def check_attributes(raw: bytes, field: str = "attributes") -> bytes:
         if not stack:
             break
     if reader.at != len(raw):
-        raise _bad("has bytes after its map", field)
+        raise _bad("has bytes after its value", field)
     return raw
 
 
@@ -129,5 +134,5 @@ class _Reader:
             raise _bad("has a string that is not UTF-8", self.field) from None
 
 
-def _bad(what: str, field: str) -> InvalidArgument:
-    return InvalidArgument(f"{field}: {what}; send one msgpack map with string keys, or leave it empty", field=field)
+def _bad(what: str, field: str, next_step: str = "send plain msgpack, its maps with string keys") -> InvalidArgument:
+    return InvalidArgument(f"{field}: {what}; {next_step}", field=field)

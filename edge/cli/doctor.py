@@ -19,7 +19,8 @@ def command(json_: bool, data: Path | None) -> int:
     from edge.upkeep.doctor import examine
 
     directory = data or data_directory()
-    findings = examine(directory, load(directory / "config.toml").embedding.model)
+    embedding = load(directory / "config.toml").embedding
+    findings = examine(directory, [model for model in (embedding.model, embedding.second) if model])
     if json_:
         found = [{"ok": finding.ok, "what": finding.what, "next_step": finding.next_step} for finding in findings]
         click.echo(as_json({"ok": all(finding.ok for finding in findings), "findings": found}))

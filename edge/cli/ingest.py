@@ -15,6 +15,7 @@ import click
 
 from edge.cli import options
 from edge.cli.show import as_json, one_line
+from edge.cli.words import classes, counts
 
 if TYPE_CHECKING:
     from edge.cli.lines import Line
@@ -62,10 +63,15 @@ def command(files: tuple[str, ...], wait: str, json_: bool, address: str | None,
     took = time.monotonic() - started
     summary = {"turns": tally.turns, "states": dict(tally.states), "seconds": round(took, 3)}
     if json_:
-        click.echo(as_json({**summary, "words_only": tally.words_only, "rejected": tally.rejected}))
+        more = {"filtered": tally.rules, "hidden": tally.hidden, "words_only": tally.words_only}
+        click.echo(as_json({**summary, **more, "rejected": tally.rejected}))
     else:
         states = ", ".join(f"{count:,} {state}" for state, count in tally.states.items()) or "nothing"
         click.echo(f"{tally.turns:,} turns: {states}, in {took:.1f} s ({tally.turns / max(took, 1e-9):.0f} turns/s)")
+        if tally.rules:
+            click.echo(f"filtered: {one_line(counts(tally.rules))}")
+        if tally.hidden:
+            click.echo(f"hidden: {one_line(classes(tally.hidden))}")
         if tally.words_only:
             click.echo(f"{tally.words_only:,} of them, or a part, by words only: {one_line(tally.why)}")
         if wait == "searchable" and tally.states["stored"]:
@@ -79,6 +85,9 @@ class Tally:
     def __init__(self) -> None:
         self.turns = 0
         self.states: Counter[str] = Counter()
+        # Of those that were filtered, by the rule; and the secrets that were taken out of the others, by class.
+        self.rules: Counter[str] = Counter()
+        self.hidden: Counter[str] = Counter()
         self.rejected: list[dict[str, str]] = []
         # Searchable ones with something that has no vector, and why the last of them.
         self.words_only = 0
@@ -92,6 +101,9 @@ class Tally:
             self.refuse(line, result.error)
         else:
             self.states[result.state.name.lower()] += 1
+            self.hidden.update(result.hidden)
+            if result.state.name == "FILTERED":
+                self.rules[result.rule or "unknown rule"] += 1
             if result.state.name == "SEARCHABLE" and result.error is not None:
                 self.words_only += 1
                 self.why = result.error.message

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import Any
 
 import click
 
 from edge.cli import options
-from edge.errors import InvalidArgument
-
-_WIDTH = 100
+from edge.cli.uri import get, parse
 
 
 @click.command("ls")
 @click.argument("uri", default="")
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="How many at most.")
 @options.selecting
+@click.option(
+    "--level",
+    type=click.Choice(["abstract", "overview", "detail"]),
+    help="How much of each memory (default: abstract; with --json detail).",
+)
 @options.as_json_too
 @options.to_box
 def command(
@@ -26,18 +28,20 @@ def command(
     since: str | None,
     until: str | None,
     tags: tuple[str, ...],
+    level: str | None,
     json_: bool,
     address: str | None,
     data: Path | None,
 ) -> int:
     """List memories, newest first; URI narrows: edge://SPACE, edge://SPACE/KIND or edge://SPACE/KIND/ID."""
-    which = {**options.selection(since, until, tags), **narrowing(uri)}
-    id_ = which.pop("id", "")
+    place = parse(uri, "uri")
+    which = {**options.selection(since, until, tags), **place.selection()}
+    level = level or ("detail" if json_ else "abstract")
     with options.connect(address, data) as box:
-        if id_:
-            memories = [box.get(uri)]
+        if place.id:
+            memories = [get(box, place, level, "uri")]
         else:
-            memories = list(itertools.islice(box.list(page_size=min(limit, 1000), **which), limit))
+            memories = list(itertools.islice(box.list(level=level, page_size=min(limit, 1000), **which), limit))
     from edge.cli.memories import memory_dict
     from edge.cli.show import as_json, local, one_line
 
@@ -46,25 +50,7 @@ def command(
         return 0
     for memory in memories:
         text = one_line(memory.text)
-        text = text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
         click.echo(f"{one_line(memory.id)}  {local(memory.occurred_at)}  {one_line(memory.source)}  {text}")
+    if not memories:
+        click.echo("nothing here; `edge ls` alone lists all that you may read", err=True)
     return 0
-
-
-def narrowing(uri: str) -> dict[str, Any]:
-    """The client's keywords for a URI's beginning. Raises InvalidArgument (field "uri")."""
-    parts = [part for part in uri.removeprefix("edge://").split("/") if part]
-    if not parts:
-        return {}
-    # A private space's name has two parts.
-    width = 2 if parts[0] == "private" else 1
-    if len(parts) < width or len(parts) > width + 2:
-        raise InvalidArgument(
-            "uri: use edge://public, edge://work or edge://private/NAME, then /KIND, then /ID", field="uri"
-        )
-    found: dict[str, Any] = {"spaces": ["/".join(parts[:width])]}
-    if len(parts) > width:
-        found["kinds"] = [parts[width]]
-    if len(parts) > width + 1:
-        found["id"] = parts[width + 1]
-    return found

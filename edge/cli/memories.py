@@ -8,8 +8,8 @@ import msgpack
 
 from edge.cli.show import bar, lines, local, one_line, rfc3339
 
-SIGNALS = ("semantic", "lexical", "association", "recency", "frequency", "weight")
-_STATES = ("unspecified", "temporary", "candidate", "confirmed", "superseded")
+SIGNALS = ("semantic", "lexical", "association", "time", "recency", "frequency", "weight")
+_STATES = ("unspecified", "temporary", "candidate", "confirmed", "superseded", "rejected")
 
 
 def memory_dict(memory: Any) -> dict[str, Any]:
@@ -35,6 +35,10 @@ def memory_dict(memory: Any) -> dict[str, Any]:
         "piece": memory.piece,
         "pieces": memory.pieces,
         "attributes": _attributes(memory.attributes),
+        "replaced_by": memory.replaced_by,
+        "replaces": list(memory.replaces),
+        "valid_from": rfc3339(memory.valid_from) if memory.HasField("valid_from") else "",
+        "valid_until": rfc3339(memory.valid_until) if memory.HasField("valid_until") else "",
     }
 
 
@@ -42,6 +46,7 @@ def hit_dict(hit: Any) -> dict[str, Any]:
     """The memory with its score and signals."""
     return {
         "score": hit.score,
+        "relevance": hit.relevance,
         "signals": {name: getattr(hit.signals, name) for name in SIGNALS},
         "memory": memory_dict(hit.memory),
     }
@@ -73,7 +78,8 @@ def hit_lines(rank: int, hit: Any, *, explain: bool = False) -> str:
     """Rank, score, date, source, text and id; with `explain` the signals as bars."""
     memory = hit.memory
     parts = [
-        f"{rank:2d}. {hit.score:.3f}  {local(memory.occurred_at)}  {one_line(memory.source) or '-'}",
+        f"{rank:2d}. {hit.score:.3f}  {local(memory.occurred_at)}  {one_line(memory.source) or '-'}"
+        + ("" if hit.relevance >= 1 else "  (far from the question)"),
         lines(memory.text, "    "),
         f"    {one_line(memory.id)}",
     ]
@@ -95,13 +101,21 @@ def memory_lines(memory: Any) -> str:
     rows = [
         ("id", plain["id"]),
         ("uri", plain["uri"]),
-        ("state", plain["state"]),
+        ("state", plain["state"] + (", archived" if memory.archived else "")),
         ("said", f"{local(memory.occurred_at)} by {memory.role or '-'}"),
         ("in", f"{memory.source}, {memory.session} #{memory.seq}"),
         ("piece", piece),
         ("weight", f"{memory.weight:g}"),
+        ("valid", _validity(memory)),
+        ("replaced by", plain["replaced_by"]),
+        ("replaces", ", ".join(plain["replaces"])),
         ("tags", ", ".join(memory.tags)),
         ("attributes", str(plain["attributes"] or "")),
     ]
-    head = "\n".join(f"{name:<11}{one_line(value)}" for name, value in rows if value)
+    head = "\n".join(f"{name:<12}{one_line(value)}" for name, value in rows if value)
     return f"{head}\n\n{lines(memory.text)}"
+
+
+def _validity(memory: Any) -> str:
+    since = f"from {local(memory.valid_from)} " if memory.HasField("valid_from") else ""
+    return (since + (f"until {local(memory.valid_until)}" if memory.HasField("valid_until") else "")).strip()

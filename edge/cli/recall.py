@@ -15,13 +15,14 @@ DEPTHS = ("auto", "auto", "shallow", "deep")
 
 @click.command("recall")
 @click.argument("query")
-@click.option("--deep", is_flag=True, help="Look further (in this version along the same lines).")
+@click.option("--deep", is_flag=True, help="Look further: times that are named, and what was said beside each hit.")
 @click.option("--shallow", is_flag=True, help="Search quickly.")
 @click.option("--top-k", type=int, metavar="N", help="How many, 1 to 200 (default: 5).")
 @options.spaces
 @options.selecting
 @options.level
 @click.option("--context", is_flag=True, help="Print the block for a model's context instead.")
+@click.option("--relevant", is_flag=True, help="Show nothing, rather than what is nearest, when nothing bears on it.")
 @click.option("--explain", is_flag=True, help="Show the signals of each answer.")
 @options.as_json_too
 @options.to_box
@@ -36,6 +37,7 @@ def command(
     tags: tuple[str, ...],
     level: str,
     context: bool,
+    relevant: bool,
     explain: bool,
     json_: bool,
     address: str | None,
@@ -58,6 +60,7 @@ def command(
             spaces=spaces,
             level=level,
             with_context=context,
+            only_relevant=relevant,
             # A single question needs no stream.
             timeout=30.0,
             **which,
@@ -70,7 +73,8 @@ def command(
         click.echo(as_json(answer_dict(answer, took)))
         return 0
     if context:
-        click.echo(lines(answer.context))
+        if answer.context:
+            click.echo(lines(answer.context))
         return 0
     for rank, hit in enumerate(answer.hits, 1):
         click.echo(hit_lines(rank, hit, explain=explain) + "\n")

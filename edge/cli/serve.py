@@ -23,8 +23,15 @@ from edge.config import data_directory, load
     help="TOML file (default: EDGE_CONFIG, else config.toml in the data directory).",
 )
 @click.option("--model", metavar="ID", help="Embedding model, as in `edge model list`.")
+@click.option("--second-model", metavar="ID", help="Another beside it, for the texts of its language.")
 def command(
-    data: Path | None, listen: tuple[str, ...], lan: bool, no_auth: bool, config: Path | None, model: str | None
+    data: Path | None,
+    listen: tuple[str, ...],
+    lan: bool,
+    no_auth: bool,
+    config: Path | None,
+    model: str | None,
+    second_model: str | None,
 ) -> int:
     """Run a box in the foreground until SIGTERM or Ctrl-C.
 
@@ -33,8 +40,13 @@ def command(
     """
     directory = data or data_directory()
     settings = load(config or directory / "config.toml")
-    if model is not None:
-        settings = dataclasses.replace(settings, embedding=dataclasses.replace(settings.embedding, model=model))
+    embedding = settings.embedding
+    embedding = dataclasses.replace(
+        embedding,
+        model=embedding.model if model is None else model,
+        second=embedding.second if second_model is None else second_model,
+    )
+    settings = dataclasses.replace(settings, embedding=embedding)
     from edge.appliance import serve
 
     return serve(directory, list(listen), lan, no_auth, settings)

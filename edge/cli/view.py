@@ -156,7 +156,8 @@ class View:
         if self._away or silent > max(5.0, 3 * self._interval):
             yield Text(f"no word from the box for {words.span(silent)}; waiting for it", style="bold yellow")
         threads = words.counted(status.model.workers, "thread")
-        model = f"{status.model.id}, {threads} on {status.model.device}, {status.queue.tokens_per_second:,.0f} tokens/s"
+        names = " and ".join(model.id for model in words.models(status))
+        model = f"{names}, {threads} on {status.model.device}, {status.queue.tokens_per_second:,.0f} tokens/s"
         yield Text(one_line(model))
         if not status.HasField("governor"):
             return

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from edge.cli.show import local, one_line, rfc3339, seconds, size, table
 
+# What a box hides, in words; an owner's own pattern goes by its name.
+_CLASSES = {
+    "credential": "password",
+    "token": "API key",
+    "bank_card": "bank card",
+    "identity": "identity number",
+    "private_key": "private key",
+    "phone": "phone number",
+    "address": "address line",
+}
+
 
 def status_dict(status: Any) -> dict[str, Any]:
     """All of a status; times RFC 3339, durations in seconds, sizes in bytes, what is not known as None."""
-    model, queue = status.model, status.queue
+    queue = status.queue
     return {
         "version": status.version,
         "started_at": rfc3339(status.started_at),
         "now": rfc3339(status.now),
         "ready": status.ready,
         "read_only": status.read_only,
-        "model": {
-            "id": model.id,
-            "dimension": model.dimension,
-            "device": model.device,
-            "workers": model.workers,
-            "bytes": model.bytes,
-            "variant": model.variant,
-            "calibrated_at": rfc3339(model.calibrated_at) if model.HasField("calibrated_at") else None,
-        },
+        "model": _model_dict(status.model),
+        "models": [_model_dict(model) for model in models(status)],
         "queue": {
             "recalls": queue.recalls,
             "ingests": queue.ingests,
@@ -48,6 +54,21 @@ def status_dict(status: Any) -> dict[str, Any]:
                 "index_deleted": space.index_deleted,
                 "rebuilding": space.rebuilding,
                 "damaged_lines": space.damaged_lines,
+                "models": [
+                    {"id": model.id, "vectors": model.vectors, "pending": model.pending} for model in space.models
+                ],
+                "filtered": dict(sorted(space.filtered.items())),
+                "hidden": dict(sorted(space.hidden.items())),
+                "filtered_samples": [
+                    {
+                        "rule": sample.rule,
+                        "source": sample.source,
+                        "session": sample.session,
+                        "seq": sample.seq,
+                        "length": sample.length,
+                    }
+                    for sample in space.samples
+                ],
             }
             for space in status.spaces
         ],
@@ -56,6 +77,24 @@ def status_dict(status: Any) -> dict[str, Any]:
         "data_directory": status.data_directory,
         "warnings": list(status.warnings),
         "streams": status.streams,
+    }
+
+
+def models(status: Any) -> list[Any]:
+    """Every running model; the one, of a box that names no others."""
+    return list(status.models) or [status.model]
+
+
+def _model_dict(model: Any) -> dict[str, Any]:
+    return {
+        "id": model.id,
+        "dimension": model.dimension,
+        "device": model.device,
+        "workers": model.workers,
+        "bytes": model.bytes,
+        "variant": model.variant,
+        "calibrated_at": rfc3339(model.calibrated_at) if model.HasField("calibrated_at") else None,
+        "language": model.language,
     }
 
 
@@ -93,7 +132,7 @@ def status_text(status: Any) -> str:
         ("box", f"{state}, version {status.version}, since {local(status.started_at)}"),
         ("at", ", ".join(status.addresses)),
         ("data", status.data_directory),
-        ("model", _model_line(status.model)),
+        *[("model", line) for line in _model_lines(status)],
         ("level", level_line(governor) if governor else ""),
         ("budget", _budget_line(governor) if governor else ""),
         ("heat", heat_line(governor) if governor else ""),
@@ -105,6 +144,8 @@ def status_text(status: Any) -> str:
         ),
         ("streams", f"{counted(status.streams, 'stream')} open" if status.streams else ""),
         ("sensors", _sensors_line(governor.sensors) if governor else ""),
+        ("filtered", counts(_over(status.spaces, "filtered"))),
+        ("hidden", classes(_over(status.spaces, "hidden"))),
         ("read-only", status.read_only),
         *[("warning", warning) for warning in status.warnings],
     ]
@@ -115,6 +156,20 @@ def status_text(status: Any) -> str:
         heads = ("space", "turns", "memories", "vectors", "pending", "log", "segments", "overlay", "deleted", "")
         parts.append(table([heads, *map(_space_row, status.spaces)]))
     return "\n\n".join(parts)
+
+
+def _model_lines(status: Any) -> list[str]:
+    """Several share out the vectors, so each says how many of them are its own."""
+    running = models(status)
+    if len(running) == 1:
+        return [_model_line(running[0])]
+    return [f"{_model_line(model)}; {_vectors(status, model)}" for model in running]
+
+
+def _vectors(status: Any, model: Any) -> str:
+    parts = [part for space in status.spaces for part in space.models if part.id == model.id]
+    made, missing = sum(part.vectors for part in parts), sum(part.pending for part in parts)
+    return f"{counted(made, 'vector')}, {missing:,} pending"
 
 
 def _model_line(model: Any) -> str:
@@ -151,7 +206,7 @@ def heat_line(governor: Any) -> str:
 
 
 def pending(status: Any) -> int:
-    """Memories without a vector; the queue holds only the next of them."""
+    """Vectors still to be made; the queue holds only the next of them."""
     return max([int(status.queue.ingests), sum(int(space.pending) for space in status.spaces)])
 
 
@@ -191,6 +246,28 @@ def _space_row(space: Any) -> tuple[str, ...]:
         f"{space.index_overlay:,}",
         f"{space.index_deleted:,}",
         ", ".join(remarks),
+    )
+
+
+def _over(spaces: Any, name: str) -> Counter[str]:
+    """The counts of all spaces together."""
+    total: Counter[str] = Counter()
+    for space in spaces:
+        total.update(dict(getattr(space, name)))
+    return total
+
+
+def counts(rules: Mapping[str, int]) -> str:
+    """How often each rule held, the most frequent first: 12 greeting, 3 too short."""
+    ranked = sorted(rules.items(), key=lambda pair: (-pair[1], pair[0]))
+    return ", ".join(f"{count:,} {rule.replace('_', ' ')}" for rule, count in ranked)
+
+
+def classes(hidden: Mapping[str, int]) -> str:
+    """What was hidden, the most frequent first: 2 bank cards, 1 token."""
+    ranked = sorted(hidden.items(), key=lambda pair: (-pair[1], pair[0]))
+    return ", ".join(
+        f"{count:,} {name}" if name not in _CLASSES else counted(count, _CLASSES[name]) for name, count in ranked
     )
 
 

@@ -16,9 +16,10 @@ from edge.client.finder import discover
 from edge.client.household import Household
 from edge.client.ingests import IngestSession
 from edge.client.line import Line
-from edge.client.messages import Ingested
+from edge.client.messages import Ingested, Remembered
 from edge.client.recalls import Recalls
 from edge.client.requests import (
+    Moment,
     Selection,
     filter_message,
     integer,
@@ -28,6 +29,8 @@ from edge.client.requests import (
     string,
     strings,
 )
+from edge.client.reviewing import Reviewing
+from edge.client.working import Working
 from edge.errors import EdgeError, InvalidArgument
 from edge.v1 import appliance_pb2, memory_pb2
 from edge.v1.appliance_pb2 import RebuildResponse, Status
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
 Memories = list[Memory]
 
 
-class AsyncClient(Household):
+class AsyncClient(Household, Reviewing, Working):
     """Talks to one box, over one connection that comes back by itself. For one event loop.
 
     Every method raises edge.errors: Unavailable when no box answers, NotFound, InvalidArgument with `field`, and so on.
@@ -118,6 +121,9 @@ class AsyncClient(Household):
         with_context: bool = False,
         context_tokens: int | None = None,
         wait_for: Sequence[str] = (),
+        asked_at: Moment | None = None,
+        time_zone: str | None = None,
+        only_relevant: bool = False,
         timeout: float | None = None,
         **which: Unpack[Selection],
     ) -> RecallResponse:
@@ -126,6 +132,8 @@ class AsyncClient(Household):
         Without `timeout` and `wait_for` it goes over one stream kept for all recalls of this client, which is three
         times quicker, and answers come in the order of asking; with either, by a call of its own, so that the box
         knows the deadline. level: "abstract", "overview" or "detail". wait_for: ids that must be searchable first.
+        Times in the query are those of `time_zone` (None: this machine's) as of `asked_at` (None: now). only_relevant:
+        no hits rather than the nearest, when none bears on the question.
         """
         request = recall_message(
             query,
@@ -137,6 +145,9 @@ class AsyncClient(Household):
             with_context=with_context,
             context_tokens=context_tokens,
             wait_for=wait_for,
+            asked_at=asked_at,
+            time_zone=time_zone,
+            only_relevant=only_relevant,
         )
         if timeout is None and not wait_for:
             return await self._recalls.ask(request, self._line.timeout)
@@ -151,8 +162,11 @@ class AsyncClient(Household):
         space: str = "",
         kind: str = "",
         timeout: float | None = None,
-    ) -> Memories:
-        """Keeps a sentence, confirmed at once; the memories it became, which can be found by then."""
+    ) -> Remembered:
+        """Keeps a sentence, confirmed at once; the memories it became, which can be found by then.
+
+        Passwords, keys, cards and identity numbers are not kept: the answer's `hidden` counts them.
+        """
         request = memory_pb2.RememberRequest(
             text=string(text, "text"),
             tags=strings(tags, "tags"),
@@ -163,7 +177,7 @@ class AsyncClient(Household):
         response: memory_pb2.RememberResponse = await self._line.call(
             "memory", "Remember", request, timeout, again=False
         )
-        return [*response.memories]
+        return Remembered(response.memories, response.hidden)
 
     async def get(self, id: str, *, level: str = "detail", timeout: float | None = None) -> Memory:
         """The memory of an id or an edge:// URI. Raises NotFound."""
@@ -179,15 +193,21 @@ class AsyncClient(Household):
         *,
         spaces: Sequence[str] = (),
         dry_run: bool = False,
+        now: bool = False,
         timeout: float | None = None,
         **which: Unpack[Selection],
     ) -> ForgetReceipt:
-        """Erases for good, by ids (or URIs) or by selection; the receipt says what went, in numbers."""
+        """Erases for good, by ids (or URIs) or by selection; the receipt says what went, in numbers.
+
+        Where the box leaves time to undo it, `erased_at` of the receipt says until when; `now` does not wait for that,
+        and without ids and selection erases all that is only hidden so far.
+        """
         request = memory_pb2.ForgetRequest(
             ids=strings(ids, "ids"),
             filter=filter_message(which),
             dry_run=dry_run,
             spaces=strings(spaces, "spaces"),
+            now=now,
         )
         response: memory_pb2.ForgetResponse = await self._line.call("memory", "Forget", request, timeout, again=dry_run)
         return response.receipt

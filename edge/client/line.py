@@ -22,6 +22,7 @@ from edge.client.store import PairedBox, PairingStore, box_id
 from edge.errors import DeadlineExceeded, EdgeError, InvalidArgument, Unauthenticated, Unavailable
 from edge.v1.appliance_pb2_grpc import ApplianceServiceStub
 from edge.v1.memory_pb2_grpc import MemoryServiceStub
+from edge.v1.working_pb2_grpc import WorkingServiceStub
 
 # The box must allow pings this often (grpc.http2.min_ping_interval_without_data_ms), or it answers "too many pings".
 KEEPALIVE_SECONDS = 60
@@ -159,6 +160,7 @@ class Line:
         self._channel = channel
         self.memory: Any = MemoryServiceStub(channel)
         self.appliance: Any = ApplianceServiceStub(channel)
+        self.working: Any = WorkingServiceStub(channel)
 
     async def _move(self, address: str) -> None:
         """The box is there now: calls that wait for the old address are broken off, for nobody will answer them."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from edge.client.failures import from_status
 from edge.errors import EdgeError
 from edge.v1.memory_pb2 import IngestRequest, IngestResult
-from edge.v1.types_pb2 import Turn
+from edge.v1.types_pb2 import Memory, Turn
 
 
 class IngestState(enum.IntEnum):
@@ -26,6 +26,8 @@ class IngestState(enum.IntEnum):
 class Ingested:
     """What became of the turn at `position` of the input, from 0.
 
+    `rule` names what FILTERED it, and `hidden` counts the secrets that were taken out of it before it was kept.
+
     `error` says why it was FILTERED or REJECTED. Beside SEARCHABLE it is no failure, and nothing to send again: the
     turn is found by its words only (reason WORDS_ONLY), and the message says why.
     """
@@ -35,6 +37,8 @@ class Ingested:
     fingerprint: str = ""
     memory_ids: tuple[str, ...] = ()
     error: EdgeError | None = None
+    rule: str = ""
+    hidden: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(eq=False, slots=True)
@@ -43,6 +47,14 @@ class Item:
     turn: Turn | None
     bytes: int
     refused: Ingested | None = None
+
+
+class Remembered(list[Memory]):
+    """The memories that a sentence became; `hidden` counts the secrets that were taken out of it, by class."""
+
+    def __init__(self, memories: Iterable[Memory], hidden: Mapping[str, int]) -> None:
+        super().__init__(memories)
+        self.hidden = dict(hidden)
 
 
 class Message:
@@ -93,4 +105,6 @@ def _ingested(position: int, result: IngestResult) -> Ingested:
         result.fingerprint,
         tuple(result.memory_ids),
         from_status(result.error) if result.HasField("error") else None,
+        result.rule,
+        dict(result.hidden),
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
+from functools import lru_cache
 from typing import Any, TypedDict, TypeVar
 
 import msgpack
+import tzlocal
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from edge.errors import InvalidArgument
@@ -21,6 +23,13 @@ _LEVELS = {
     "abstract": types_pb2.LEVEL_ABSTRACT,
     "overview": types_pb2.LEVEL_OVERVIEW,
     "detail": types_pb2.LEVEL_DETAIL,
+}
+_STATES = {
+    "temporary": types_pb2.MEMORY_STATE_TEMPORARY,
+    "candidate": types_pb2.MEMORY_STATE_CANDIDATE,
+    "confirmed": types_pb2.MEMORY_STATE_CONFIRMED,
+    "superseded": types_pb2.MEMORY_STATE_SUPERSEDED,
+    "rejected": types_pb2.MEMORY_STATE_REJECTED,
 }
 _SCOPES = {"index": appliance_pb2.REBUILD_SCOPE_INDEX, "log": appliance_pb2.REBUILD_SCOPE_LOG}
 _TURN_FIELDS = frozenset(types_pb2.Turn.DESCRIPTOR.fields_by_name)
@@ -144,6 +153,8 @@ class Selection(TypedDict, total=False):
     sources: Sequence[str]
     sessions: Sequence[str]
     include_archived: bool
+    # "temporary", "candidate", "confirmed", "superseded", "rejected".
+    states: Sequence[str]
 
 
 def filter_message(which: Selection) -> types_pb2.Filter | None:
@@ -157,6 +168,7 @@ def filter_message(which: Selection) -> types_pb2.Filter | None:
         sources=strings(which.get("sources", ()), "filter.sources"),
         sessions=strings(which.get("sessions", ()), "filter.sessions"),
         include_archived=which.get("include_archived", False),
+        states=[_named(_STATES, state, "filter.states") for state in strings(which.get("states", ()), "filter.states")],
     )
     return message if message.ListFields() else None
 
@@ -172,6 +184,9 @@ def recall_message(
     with_context: bool = False,
     context_tokens: int | None = None,
     wait_for: Sequence[str] = (),
+    asked_at: Moment | None = None,
+    time_zone: str | None = None,
+    only_relevant: bool = False,
 ) -> memory_pb2.RecallRequest:
     """Raises InvalidArgument that names the field."""
     return memory_pb2.RecallRequest(
@@ -184,7 +199,19 @@ def recall_message(
         with_context=with_context,
         context_tokens=None if context_tokens is None else integer(context_tokens, "context_tokens", 32),
         wait_for=strings(wait_for, "wait_for"),
+        asked_at=None if asked_at is None else timestamp(asked_at, "asked_at"),
+        time_zone=own_zone() if time_zone is None else string(time_zone, "time_zone"),
+        only_relevant=only_relevant,
     )
+
+
+@lru_cache(maxsize=1)
+def own_zone() -> str:
+    """The IANA name of this machine's zone; empty where it has none, and then the box's own holds."""
+    try:
+        return tzlocal.get_localzone_name() or ""
+    except (LookupError, ValueError, OSError):
+        return ""
 
 
 def level_number(level: str) -> types_pb2.Level.ValueType:

@@ -11,15 +11,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from edge.client.asynchronous import AsyncClient, Memories
+from edge.client.asynchronous import AsyncClient
 from edge.client.finder import discover
 from edge.client.household import NewToken
 from edge.client.ingests import IngestSession
-from edge.client.messages import Ingested
+from edge.client.messages import Ingested, Remembered
+from edge.client.reviewing import Reviewed
+from edge.client.working import State
 from edge.errors import EdgeError
 from edge.v1.appliance_pb2 import RebuildResponse, Space, Status, Token
-from edge.v1.memory_pb2 import ForgetReceipt, RecallResponse
+from edge.v1.memory_pb2 import Deed, ForgetReceipt, RecallResponse, UndoResponse
 from edge.v1.types_pb2 import Memory, Turn
+from edge.v1.working_pb2 import RecentTurnsResponse
 
 if TYPE_CHECKING:
     from edge.lan.discover import Found
@@ -137,7 +140,7 @@ class Client:
         """See AsyncClient.recall."""
         return self._run(self._client.recall(query, **options))
 
-    def remember(self, text: str, **options: Any) -> Memories:
+    def remember(self, text: str, **options: Any) -> Remembered:
         """See AsyncClient.remember."""
         return self._run(self._client.remember(text, **options))
 
@@ -148,6 +151,26 @@ class Client:
     def forget(self, ids: Iterable[str] = (), **options: Any) -> ForgetReceipt:
         """See AsyncClient.forget."""
         return self._run(self._client.forget(tuple(ids), **options))
+
+    def candidates(self, **options: Any) -> Iterator[Memory]:
+        """See AsyncClient.candidates."""
+        return self._each(self._client.candidates(**options))
+
+    def confirm(self, ids: str | Sequence[str], **options: Any) -> Reviewed:
+        """See AsyncClient.confirm."""
+        return self._run(self._client.confirm(ids, **options))
+
+    def reject(self, ids: str | Sequence[str], **options: Any) -> Reviewed:
+        """See AsyncClient.reject."""
+        return self._run(self._client.reject(ids, **options))
+
+    def undo(self, event_id: str = "", **options: Any) -> UndoResponse:
+        """See AsyncClient.undo."""
+        return self._run(self._client.undo(event_id, **options))
+
+    def deeds(self, **options: Any) -> Sequence[Deed]:
+        """See AsyncClient.deeds."""
+        return self._run(self._client.deeds(**options))
 
     def status(self, **options: Any) -> Status:
         """See AsyncClient.status."""
@@ -184,6 +207,26 @@ class Client:
     def delete_space(self, name: str) -> None:
         """See AsyncClient.delete_space."""
         return self._run(self._client.delete_space(name))
+
+    def put_state(self, key: str, value: Any, **options: Any) -> State:
+        """See AsyncClient.put_state."""
+        return self._run(self._client.put_state(key, value, **options))
+
+    def get_state(self, key: str, **options: Any) -> State:
+        """See AsyncClient.get_state."""
+        return self._run(self._client.get_state(key, **options))
+
+    def list_states(self, prefix: str = "", **options: Any) -> Iterator[State]:
+        """See AsyncClient.list_states."""
+        return self._each(self._client.list_states(prefix, **options))
+
+    def delete_state(self, key: str, **options: Any) -> None:
+        """See AsyncClient.delete_state."""
+        return self._run(self._client.delete_state(key, **options))
+
+    def recent_turns(self, session: str, source: str = "", **options: Any) -> RecentTurnsResponse:
+        """See AsyncClient.recent_turns."""
+        return self._run(self._client.recent_turns(session, source, **options))
 
     def list(self, **options: Any) -> Iterator[Memory]:
         """See AsyncClient.list."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, wait
+from contextlib import AbstractContextManager
 
 from uuid6 import uuid7
 
 from edge.errors import Unavailable
 from edge.ledger.database import Database
-from edge.ledger.events import Erased, Event, Forgotten
+from edge.ledger.events import Erased, Event, Forgotten, Revised
+from edge.ledger.forgets import Forgettable
 from edge.ledger.log import Allocator, Log
 from edge.ledger.memories import Applied, Memories
-from edge.ledger.queries import Forgettable, Queries
-from edge.types import Filter, Receipt
+from edge.ledger.queries import Queries
+from edge.ledger.revisions import RESTORED, Change
+from edge.types import Filter, Micros, Receipt
 
 _LOOK_SECONDS = 0.2
 
@@ -26,11 +30,21 @@ def forget(
     *,
     ids: Sequence[str] = (),
     filter: Filter | None = None,
+    turns: Iterable[int] | None = None,
     dry_run: bool = False,
+    history: bool = True,
+    hidden: bool = True,
+    id: str = "",
+    by: str = "owner",
     drop_indexed: Callable[[Sequence[int]], int] | None = None,
+    alone: AbstractContextManager[object] | None = None,
+    relinks: Callable[[Forgettable], Sequence[Change]] | None = None,
 ) -> Receipt:
     """Erases the turns of these memories, and of all that the filter names, from log and database; blocks.
 
+    `turns` in the place of both names exactly these. For `history` and `hidden` see forgets.forgettable; what stays
+    although it was replaced by what goes is changed as `relinks` says. `alone` is held while memories are chosen and
+    taken out, and not for the rewriting of the log; `id` is the forget's, if it has one already, and `by` who forgets.
     `drop_indexed` gets the rowids once no query finds them, must take them out of every index and snapshot, and
     returns how many snapshots it dropped. Ids that name nothing are passed over (`Queries.resolve_forget` names them).
     When this returns, no byte of the texts is left in the directory; killed at any point, `resume` does the rest.
@@ -40,26 +54,40 @@ def forget(
     Unavailable when a reader kept old pages in use for too long: then nothing finds the memories any more, and the
     last traces go in the same way.
     """
-    what = queries.resolve_forget(ids, filter)
-    if dry_run:
-        return _receipt("", dry_run, what, 0, 0)
-    if not what.turns:
+    with alone or contextlib.nullcontext():
+        if turns is not None:
+            what = queries.of_turns(turns)
+        else:
+            what = queries.resolve_forget(ids, filter, history=history, hidden=hidden)
+        if dry_run:
+            return receipt("", what, dry_run=True)
+        marks = marks_of(memories, queries, what)
+        if marks:
+            id = id or str(uuid7())
+            changes = tuple(relinks(what)) if relinks else ()
+
+            def plan(numbers: Allocator) -> tuple[list[Event], None]:
+                events: list[Event] = []
+                if changes:
+                    events.append(Revised(numbers.next(), numbers.at, str(uuid7()), RESTORED, by, changes))
+                events.append(Forgotten(numbers.next(), numbers.at, id, tuple(marks), tuple(marks.values())))
+                return events, None
+
+            events, _ = log.submit(plan).result()
+            # The log has handed it to the memories already, or does not know of them: twice is once.
+            _settle(memories, memories.apply(events))
+    if not marks:
         # They may be forgotten already, and only their traces left by a disk that was full.
-        return _receipt("", dry_run, what, _take_away(log, database, memories, queries, drop_indexed), 0)
-    fingerprints = queries.fingerprints_of(what.turns)
-    turns = tuple(sorted(fingerprints))
-    id = str(uuid7())
-
-    def plan(numbers: Allocator) -> tuple[list[Event], None]:
-        marks = tuple(memories.mark(fingerprints[n]) for n in turns)
-        return [Forgotten(numbers.next(), numbers.at, id, turns, marks)], None
-
-    events, _ = log.submit(plan).result()
-    # The log has handed it to the memories already, or does not know of them: twice is once.
-    _settle(memories, memories.apply(events))
+        return receipt("", what, segments=_take_away(log, database, memories, queries, drop_indexed))
     snapshots = drop_indexed(what.rowids) if drop_indexed else 0
     segments = _take_away(log, database, memories, queries, drop_indexed)
-    return _receipt(id, dry_run, what, segments, snapshots)
+    return receipt(id, what, marks.values(), segments=segments, snapshots=snapshots)
+
+
+def marks_of(memories: Memories, queries: Queries, what: Forgettable) -> dict[int, str]:
+    """What is to stay of each turn, by its number, in order."""
+    fingerprints = queries.fingerprints_of(what.turns)
+    return {n: memories.mark(fingerprints[n]) for n in sorted(fingerprints)}
 
 
 def resume(
@@ -114,7 +142,17 @@ def _settle(memories: Memories, applied: Future[Applied]) -> None:
     applied.result()
 
 
-def _receipt(id: str, dry_run: bool, what: Forgettable, segments: int, snapshots: int) -> Receipt:
+def receipt(
+    id: str,
+    what: Forgettable,
+    marks: Iterable[str] = (),
+    *,
+    dry_run: bool = False,
+    segments: int = 0,
+    snapshots: int = 0,
+    erased_at: Micros | None = None,
+) -> Receipt:
+    """Of a forget, in numbers and keyed marks."""
     return Receipt(
         id=id,
         dry_run=dry_run,
@@ -124,4 +162,9 @@ def _receipt(id: str, dry_run: bool, what: Forgettable, segments: int, snapshots
         segments_rewritten=segments,
         snapshots_dropped=snapshots,
         memory_ids=what.memory_ids,
+        words=what.words,
+        candidates=what.candidates,
+        revisions=what.revisions,
+        marks=tuple(marks),
+        erased_at=erased_at,
     )

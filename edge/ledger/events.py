@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from edge.ledger.revisions import Change, Revision, check, decoded, encoded
 from edge.types import MemoryState, Micros, Piece, Turn
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -69,6 +70,21 @@ class Accesses:
 
 
 @dataclass(frozen=True, slots=True)
+class Tallied:
+    """What came and was not kept, in numbers: turns by the rule of noise that kept them out (`noise/<rule>`), and the
+    secrets taken out of the turns beside it, by class (`secret/<class>`). Differences, not totals."""
+
+    n: int
+    at: Micros
+    counts: Mapping[str, int]
+
+
+# Memories were confirmed, merged, archived, … Its changes are applied in the order of the log; each holds what was
+# before, so that it can be undone by what the log says alone.
+Revised = Revision
+
+
+@dataclass(frozen=True, slots=True)
 class Foreign:
     """A sound line of a kind that this version does not know, as a later one may have written; kept and passed over."""
 
@@ -77,7 +93,7 @@ class Foreign:
     event: str
 
 
-Event = TurnSaid | Forgotten | Erased | Accesses | Foreign
+Event = TurnSaid | Forgotten | Erased | Accesses | Revised | Tallied | Foreign
 
 
 class LineError(ValueError):
@@ -145,6 +161,8 @@ def _fields(event: Event) -> dict[str, Any]:
             "text": turn.text,
             "tags": list(turn.tags),
         }
+        if turn.by:
+            body["by"] = turn.by
         if turn.attributes:
             body["attributes"] = base64.b64encode(turn.attributes).decode()
         return body | {
@@ -160,6 +178,14 @@ def _fields(event: Event) -> dict[str, Any]:
         return {"event": "erased", "mark": event.mark, "forget": event.forget}
     if isinstance(event, Accesses):
         return {"event": "accesses", "counts": {id: list(pair) for id, pair in event.counts.items()}}
+    if isinstance(event, Revised):
+        body = {"event": "revised", "id": event.id, "why": event.why, "by": event.by}
+        if event.undoes:
+            body["undoes"] = event.undoes
+        changes = [[one.id, encoded(one.before), encoded(one.after)] for one in map(check, event.changes)]
+        return body | {"changes": changes}
+    if isinstance(event, Tallied):
+        return {"event": "tallied", "counts": dict(event.counts)}
     raise ValueError(f"events of the kind {event.event!r} belong to another version and are never written by this one")
 
 
@@ -176,6 +202,7 @@ def _turn_said(n: int, at: Micros, body: dict[str, Any]) -> TurnSaid:
         kind=body["kind"],
         state=MemoryState[body["state"].upper()],
         weight=float(body["weight"]),
+        by=body.get("by", ""),
     )
     pieces = tuple(Piece(id, start, end) for id, start, end in body["pieces"])
     return TurnSaid(n, at, turn, bytes.fromhex(body["fingerprint"]), pieces)
@@ -196,9 +223,25 @@ def _accesses(n: int, at: Micros, body: dict[str, Any]) -> Accesses:
     return Accesses(n, at, {id: (count, last) for id, (count, last) in body["counts"].items()})
 
 
+def _revised(n: int, at: Micros, body: dict[str, Any]) -> Revised:
+    changes = tuple(Change(id, decoded(before), decoded(after)) for id, before, after in body["changes"])
+    if any(one.before.keys() != one.after.keys() for one in changes):
+        raise ValueError("the same fields before and after")
+    return Revised(n, at, body["id"], body["why"], body["by"], changes, body.get("undoes", ""))
+
+
+def _tallied(n: int, at: Micros, body: dict[str, Any]) -> Tallied:
+    counts = {str(name): int(count) for name, count in body["counts"].items()}
+    if any(count < 0 for count in counts.values()):
+        raise ValueError("counts of what came are not negative")
+    return Tallied(n, at, counts)
+
+
 _READERS: dict[str, Callable[[int, Micros, dict[str, Any]], Event]] = {
     "turn": _turn_said,
     "forgotten": _forgotten,
     "erased": _erased,
     "accesses": _accesses,
+    "revised": _revised,
+    "tallied": _tallied,
 }

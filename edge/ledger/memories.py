@@ -7,7 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
 
@@ -15,9 +15,12 @@ import numpy as np
 
 from edge.errors import DiskFull, EdgeError, ReadOnly, Unavailable
 from edge.ledger import writes
+from edge.ledger.batch import Batch
 from edge.ledger.database import Database
-from edge.ledger.events import Accesses, Erased, Event, Forgotten, TurnSaid, mark
-from edge.ledger.rows import clean, pack
+from edge.ledger.events import Accesses, Erased, Event, Forgotten, Revised, Tallied, TurnSaid, mark
+from edge.ledger.reindex import renew
+from edge.ledger.revisions import Change
+from edge.ledger.rows import UNFOUND_STATES, clean, pack
 from edge.ports import Lexicon
 from edge.types import Matrix, Micros, RowIds
 
@@ -26,6 +29,8 @@ _logger = logging.getLogger(__name__)
 _SLICE = 6_000
 # What dropping one memory costs, in the same coin.
 _DROP = 150
+# And what changing some fields of one costs.
+_CHANGE = 10
 _MERGE_PAGES = 64
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 1.0
 
@@ -39,19 +44,8 @@ class Applied:
     added: Mapping[int, tuple[int, ...]]
     # Superseded and forgotten: to be taken out of every index.
     removed: tuple[int, ...]
-
-
-@dataclass(slots=True)
-class _Batch:
-    """The work of one `apply`: what goes into the next transaction, and what the ones before it did."""
-
-    actions: list[Callable[[sqlite3.Connection], object]] = field(default_factory=list)
-    cost: int = 0
-    # The last event that is whole with these actions.
-    whole_n: int | None = None
-    names: set[tuple[str, str, int]] = field(default_factory=set)
-    added: dict[int, list[int]] = field(default_factory=dict)
-    removed: list[int] = field(default_factory=list)
+    # They are to be found again, and have no vectors any more.
+    returned: tuple[int, ...] = ()
 
 
 class Memories:
@@ -122,14 +116,26 @@ class Memories:
 
         return self._database.submit(put)
 
-    def refuse_vector(self, model: str, rowid: int, reason: str) -> Future[None]:
-        """Records that the model can make no vector of this memory, so that it is pending no more."""
+    def refuse_vectors(self, model: str, rowids: Sequence[int], reason: str) -> Future[None]:
+        """Records that these memories get no vector of the model, so that they are pending no more."""
 
         def refuse(connection: sqlite3.Connection) -> None:
-            if writes.living(connection, [rowid]):
-                connection.execute("INSERT OR REPLACE INTO refused VALUES (?, ?, ?)", (model, rowid, reason))
+            alive = writes.living(connection, rowids)
+            connection.executemany(
+                "INSERT OR REPLACE INTO refused VALUES (?, ?, ?)",
+                ((model, rowid, reason) for rowid in rowids if rowid in alive),
+            )
 
         return self._database.submit(refuse)
+
+    def keep_routing(self, routing: str, reason: str) -> Future[None]:
+        """Records how texts are given to models. What was refused for that `reason` under another way is pending."""
+
+        def keep(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM refused WHERE reason = ?", (reason,))
+            connection.execute("INSERT OR REPLACE INTO meta VALUES ('routing', ?)", (routing,))
+
+        return self._database.submit(keep)
 
     def drop_model(self, model: str) -> Future[None]:
         """Removes the vectors of a model that serves no more."""
@@ -192,6 +198,7 @@ class Memories:
     # The thread of this class.
 
     def _run(self) -> None:
+        renew(self._database, self._terms, self._lexicon.version, self._stop.is_set)
         while True:
             job = self._queue.get()
             if job is None:
@@ -217,7 +224,7 @@ class Memories:
                 future.set_result(applied)
 
     def _apply(self, events: Iterable[Event]) -> Applied:
-        batch = _Batch()
+        batch = Batch()
         for event in events:
             if event.n <= (batch.whole_n or self._applied):
                 continue
@@ -229,17 +236,23 @@ class Memories:
                 batch.actions.append(partial(writes.remember_erased, event=event))
             elif isinstance(event, Accesses):
                 batch.actions.append(partial(writes.count, event=event))
-                batch.cost += 10 * len(event.counts)
+                batch.cost += _CHANGE * len(event.counts)
+            elif isinstance(event, Revised):
+                self._revise(event, batch)
+            elif isinstance(event, Tallied):
+                batch.actions.append(partial(writes.tally, event=event))
+                batch.cost += _CHANGE * len(event.counts)
             batch.whole_n = event.n
             if batch.cost > _SLICE:
                 self._commit(batch)
         self._commit(batch)
-        return Applied(self._applied, {n: tuple(rowids) for n, rowids in batch.added.items()}, tuple(batch.removed))
+        added = {n: tuple(rowids) for n, rowids in batch.added.items()}
+        return Applied(self._applied, added, tuple(batch.removed), tuple(batch.returned))
 
-    def _turn(self, said: TurnSaid, batch: _Batch) -> None:
+    def _turn(self, said: TurnSaid, batch: Batch) -> None:
         turn = said.turn
         name = (turn.source, turn.session, turn.seq)
-        if name in batch.names:
+        if name in batch.names or batch.revises:
             # The older version has to be in the tables before it can be superseded.
             self._commit(batch)
         with self._database.reader() as connection:
@@ -249,7 +262,7 @@ class Memories:
             leftovers = writes.memories_of(connection, [said.n], superseded=True)
         self._in_slices(writes.delete, leftovers, batch)
         self._in_slices(writes.supersede, gone, batch)
-        batch.removed += leftovers + gone
+        batch.remove(leftovers + gone)
         batch.added[said.n] = []
         batch.actions.append(partial(writes.say, said=said))
         first = 0
@@ -265,7 +278,7 @@ class Memories:
         # Last, for each commit on the way has cleared the names, and the last pieces are not in the tables yet.
         batch.names.add(name)
 
-    def _forget(self, event: Forgotten, batch: _Batch) -> None:
+    def _forget(self, event: Forgotten, batch: Batch) -> None:
         # The marks go in first: from here on the sources cannot bring the turns back.
         batch.actions.append(partial(writes.forget, event=event))
         self._commit(batch)
@@ -273,10 +286,43 @@ class Memories:
             gone = writes.memories_of(connection, event.turns, superseded=True)
         self._in_slices(writes.delete, gone, batch)
         batch.actions.append(partial(writes.unsay, turns=event.turns))
-        batch.removed += gone
+        batch.remove(gone)
+
+    def _revise(self, event: Revised, batch: Batch) -> None:
+        batch.actions.append(partial(writes.note_revision, event=event))
+        batch.revises = True
+        returning = {
+            one.id
+            for one in event.changes
+            if one.before.get("state") in UNFOUND_STATES and one.after.get("state") not in UNFOUND_STATES
+        }
+        if returning:
+            # What they say may be among what is not in the tables yet.
+            self._commit(batch)
+        part: list[Change] = []
+        cost = 0
+        for one in event.changes:
+            part.append(one)
+            cost += _CHANGE
+            moves = one.after.get("state") in UNFOUND_STATES or one.id in returning
+            cost += _DROP if moves else 0
+            if cost > _SLICE or one is event.changes[-1]:
+                self._revise_part(event.n, part, returning, batch)
+                batch.cost += cost
+                part, cost = [], 0
+                if batch.cost > _SLICE:
+                    self._commit(batch)
+
+    def _revise_part(self, n: int, part: Sequence[Change], returning: set[str], batch: Batch) -> None:
+        with self._database.reader() as connection:
+            texts = writes.texts_of(connection, [one.id for one in part if one.id in returning])
+        terms = {id: self._terms(text) for id, text in texts.items()}
+        batch.actions.append(partial(writes.revise, n=n, changes=part, terms=terms))
+        batch.cost += sum(map(len, texts.values()))
+        batch.revises = True
 
     def _in_slices(
-        self, write: Callable[[sqlite3.Connection, Sequence[int]], None], rowids: Sequence[int], batch: _Batch
+        self, write: Callable[[sqlite3.Connection, Sequence[int]], None], rowids: Sequence[int], batch: Batch
     ) -> None:
         size = _SLICE // _DROP
         for start in range(0, len(rowids), size):
@@ -293,7 +339,7 @@ class Memories:
             _logger.error("the lexicon failed on a text of %d characters with %s", len(text), type(error).__name__)
             return ""
 
-    def _commit(self, batch: _Batch) -> None:
+    def _commit(self, batch: Batch) -> None:
         """Runs the batch's actions in one transaction, again and again while the disk is full."""
         if not batch.actions and batch.whole_n is None:
             return
@@ -321,9 +367,12 @@ class Memories:
         for result in results:
             if isinstance(result, _Inserted):
                 batch.added[result.n] += result.rowids
+            elif isinstance(result, writes.Revisited):
+                batch.remove(result.unfound)
+                batch.bring_back(result.found)
         if whole_n is not None:
             self._applied = whole_n
-        batch.actions, batch.cost, batch.whole_n = [], 0, None
+        batch.actions, batch.cost, batch.whole_n, batch.revises = [], 0, None, False
         batch.names.clear()
 
 

@@ -113,7 +113,42 @@ CREATE INDEX forgets_open ON forgets (id) WHERE done = 0;
 """,
 )
 
-MIGRATIONS: tuple[Migration, ...] = (_LEDGER,)
+_REVISIONS = Migration(
+    "0002_revisions",
+    """
+ALTER TABLE memories ADD COLUMN replaced_by TEXT;
+ALTER TABLE memories ADD COLUMN valid_from INTEGER;
+ALTER TABLE memories ADD COLUMN valid_until INTEGER;
+CREATE INDEX memories_replaced ON memories (replaced_by) WHERE replaced_by IS NOT NULL;
+ALTER TABLE turns ADD COLUMN by TEXT NOT NULL DEFAULT '';
+
+-- What was changed about memories: `changes` as in the log, ids and numbers only. undone_by is the revision that took
+-- it back, if that is so at present.
+CREATE TABLE revisions (
+    n INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    at INTEGER NOT NULL,
+    why TEXT NOT NULL,
+    by TEXT NOT NULL,
+    undoes TEXT NOT NULL,
+    undone_by TEXT NOT NULL,
+    changes TEXT NOT NULL
+);
+CREATE INDEX revisions_hidden ON revisions (at) WHERE why = 'forgotten' AND undone_by = '';
+-- Which revisions speak of a memory that is not erased.
+CREATE TABLE revised (memory TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (memory, n)) WITHOUT ROWID;
+""",
+)
+
+_TALLIES = Migration(
+    "0003_tallies",
+    """
+-- How much came and was not kept: turns by rule (noise/<rule>), secrets by class (secret/<class>).
+CREATE TABLE tallies (name TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
+""",
+)
+
+MIGRATIONS: tuple[Migration, ...] = (_LEDGER, _REVISIONS, _TALLIES)
 
 
 def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> None:

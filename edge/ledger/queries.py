@@ -4,20 +4,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from edge.ledger import writes
 from edge.ledger.database import Database
-from edge.ledger.rows import COLUMNS, SUPERSEDED, clean, living, marks, memory, unpack
+from edge.ledger.forgets import Forgettable, forgettable, of_turns, parts, unfinished
+from edge.ledger.neighbours import around
+from edge.ledger.rows import COLUMNS, FORGOTTEN, REJECTED, UNFOUND, clean, living, marks, memory, unpack
 from edge.ledger.search import search
 from edge.ports import WordHit
-from edge.types import Filter, Matrix, Memory, Micros, RowIds
+from edge.types import Filter, Matrix, Memory, MemoryState, Micros, RowIds
 
-_CHUNK = 500
-_ALIVE = f"m.state <> {SUPERSEDED}"
+_ALIVE = f"m.state NOT IN {UNFOUND}"
 _PENDING = (
     f"{_ALIVE} AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.model = ? AND v.memory = m.rowid) "
     "AND NOT EXISTS (SELECT 1 FROM refused r WHERE r.model = ? AND r.memory = m.rowid)"
@@ -26,7 +27,8 @@ _PENDING = (
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What the tables hold now. `superseded` memories are not among the `memories`; archived ones are."""
+    """What the tables hold now. `superseded` memories, with those that are hidden until they are erased, are not among
+    the `memories`; archived ones are."""
 
     turns: int
     memories: int
@@ -36,17 +38,9 @@ class Counts:
     refused: dict[str, int]
     erased: int
 
-
-@dataclass(frozen=True, slots=True)
-class Forgettable:
-    """What a forget takes: whole turns, all their versions, all their memories."""
-
-    turns: tuple[int, ...]
-    memory_ids: tuple[str, ...]
-    rowids: tuple[int, ...]
-    vectors: int
-    # Of the ids asked for, those that name no memory.
-    unknown: tuple[str, ...]
+    def without(self, model: str) -> int:
+        """Memories that have neither a vector of this model nor its refusal."""
+        return max(0, self.memories - self.vectors.get(model, 0) - self.refused.get(model, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +66,19 @@ class Queries:
         with self._database.reader() as connection:
             return int(connection.execute("SELECT value FROM meta WHERE key = 'applied'").fetchone()[0])
 
+    def routing(self) -> str:
+        """How texts were given to models last, as Memories.keep_routing has it; empty when there was one model."""
+        with self._database.reader() as connection:
+            row = connection.execute("SELECT value FROM meta WHERE key = 'routing'").fetchone()
+            return str(row[0]) if row else ""
+
     # What was said already.
 
     def seen(self, fingerprints: Sequence[bytes]) -> dict[bytes, tuple[str, ...]]:
         """The memory ids of those turns that are there, superseded ones too."""
         found: dict[bytes, tuple[str, ...]] = {}
         with self._database.reader() as connection:
-            for part in _parts(fingerprints):
+            for part in parts(fingerprints):
                 rows = connection.execute(
                     f"SELECT fingerprint, max(n) FROM turns WHERE fingerprint IN ({marks(len(part))}) "
                     "GROUP BY fingerprint",
@@ -93,8 +93,25 @@ class Queries:
         """Those of the marks (`Memories.mark` of a fingerprint) whose turns were forgotten."""
         found: set[str] = set()
         with self._database.reader() as connection:
-            for part in _parts(erasure_marks):
+            for part in parts(erasure_marks):
                 rows = connection.execute(f"SELECT mark FROM erased WHERE mark IN ({marks(len(part))})", part)
+                found.update(row[0] for row in rows)
+        return found
+
+    def hidden(self, fingerprints: Sequence[bytes]) -> set[bytes]:
+        """Those whose turns are hidden until they are erased."""
+        found: set[bytes] = set()
+        with self._database.reader() as connection:
+            if connection.execute(f"SELECT NOT EXISTS (SELECT 1 FROM memories WHERE state = {FORGOTTEN})").fetchone()[
+                0
+            ]:
+                return found
+            for part in parts(fingerprints):
+                rows = connection.execute(
+                    f"SELECT t.fingerprint FROM turns t WHERE t.fingerprint IN ({marks(len(part))}) AND EXISTS "
+                    f"(SELECT 1 FROM memories m WHERE m.turn_n = t.n AND m.state = {FORGOTTEN})",
+                    part,
+                )
                 found.update(row[0] for row in rows)
         return found
 
@@ -110,10 +127,22 @@ class Queries:
             ids = connection.execute("SELECT id FROM memories WHERE turn_n = ? ORDER BY piece", (row[0],))
             return TurnRow(row[0], row[1], tuple(id for (id,) in ids))
 
+    def said_before(self, source: str, session: str, seq: int) -> tuple[int, str]:
+        """(seq, text) of the last piece of this turn, its newest version; where there is none, of the turn before it in
+        its session; (-1, "") where there is none either."""
+        with self._database.reader() as connection:
+            row = connection.execute(
+                "SELECT t.seq, m.text FROM turns t JOIN memories m ON m.turn_n = t.n "
+                "WHERE t.source = ? AND t.session = ? AND t.seq <= ? "
+                "ORDER BY t.seq DESC, t.n DESC, m.piece DESC LIMIT 1",
+                (source, session, seq),
+            ).fetchone()
+        return (row[0], row[1]) if row else (-1, "")
+
     def fingerprints_of(self, turns: Sequence[int]) -> dict[int, bytes]:
         found: dict[int, bytes] = {}
         with self._database.reader() as connection:
-            for part in _parts(turns):
+            for part in parts(turns):
                 found.update(
                     connection.execute(f"SELECT n, fingerprint FROM turns WHERE n IN ({marks(len(part))})", part)
                 )
@@ -140,7 +169,7 @@ class Queries:
         found: dict[int, bytes] = {}
         wanted = [int(rowid) for rowid in rowids]
         with self._database.reader() as connection:
-            for part in _parts(wanted):
+            for part in parts(wanted):
                 found.update(
                     connection.execute(
                         f"SELECT memory, vector FROM vectors WHERE model = ? AND memory IN ({marks(len(part))})",
@@ -156,20 +185,66 @@ class Queries:
         """The living memories among them, archived ones too."""
         found: dict[int, Memory] = {}
         with self._database.reader() as connection:
-            for part in _parts([int(rowid) for rowid in rowids]):
+            for part in parts([int(rowid) for rowid in rowids]):
                 rows = connection.execute(
                     f"SELECT {COLUMNS} FROM memories m WHERE m.rowid IN ({marks(len(part))}) AND {_ALIVE}", part
                 )
                 found.update((row[0], memory(row)) for row in rows)
         return found
 
+    def around(self, rowids: Sequence[int]) -> dict[int, tuple[int, ...]]:
+        """The living memories next to each, in the order in which they were said; see `neighbours`."""
+        found: dict[int, tuple[int, ...]] = {}
+        with self._database.reader() as connection:
+            for part in parts([int(rowid) for rowid in rowids]):
+                found.update(around(connection, part))
+        return found
+
     # For a reader of memories.
 
     def by_id(self, id: str) -> Memory | None:
         """Any memory that is not forgotten, a superseded one too."""
+        found = self.by_ids([id]).get(id)
+        return None if found is None or found.state is MemoryState.FORGOTTEN else found
+
+    def by_ids(self, ids: Sequence[str]) -> dict[str, Memory]:
+        """Those of them that are not erased, whatever their state: hidden ones too."""
+        found: dict[str, Memory] = {}
         with self._database.reader() as connection:
-            row = connection.execute(f"SELECT {COLUMNS} FROM memories m WHERE m.id = ?", (id,)).fetchone()
-        return memory(row) if row else None
+            for part in parts(ids):
+                rows = connection.execute(f"SELECT {COLUMNS} FROM memories m WHERE m.id IN ({marks(len(part))})", part)
+                found.update((row[1], memory(row)) for row in rows)
+        return found
+
+    def archived_of(self, ids: Sequence[str], archived: bool) -> list[str]:
+        """Those of them that are archived, or that are not; of the living and not rejected alone."""
+        found: list[str] = []
+        with self._database.reader() as connection:
+            for part in parts(ids):
+                rows = connection.execute(
+                    f"SELECT id FROM memories WHERE archived = ? AND state NOT IN {UNFOUND} AND state <> {REJECTED} "
+                    f"AND id IN ({marks(len(part))})",
+                    (archived, *part),
+                )
+                found += [id for (id,) in rows]
+        return found
+
+    def replaced_by(self, ids: Sequence[str]) -> dict[str, Memory]:
+        """The memories whose place these took, by their own ids, oldest first; hidden ones too."""
+        found: dict[str, Memory] = {}
+        with self._database.reader() as connection:
+            for part in parts(ids):
+                rows = connection.execute(
+                    f"SELECT {COLUMNS} FROM memories m WHERE m.replaced_by IN ({marks(len(part))}) ORDER BY m.rowid",
+                    part,
+                )
+                found.update((row[1], memory(row)) for row in rows)
+        return found
+
+    def history_of(self, id: str) -> list[str]:
+        """The ids of the memories whose place this one took, oldest first."""
+        found = self.replaced_by([id]).values()
+        return [older.id for older in found if older.state is not MemoryState.FORGOTTEN]
 
     def list_page(
         self, filter: Filter, page_size: int, after: tuple[Micros, int] | None = None
@@ -200,11 +275,18 @@ class Queries:
                 (after_rowid, model, model, limit),
             ).fetchall()
 
+    def pending_rowids(self, model: str) -> list[int]:
+        """All of them."""
+        with self._database.reader() as connection:
+            return writes.numbers(
+                connection, f"SELECT m.rowid FROM memories m WHERE {_PENDING} ORDER BY m.rowid", (model, model)
+            )
+
     def pending_of(self, model: str, ids: Sequence[str]) -> list[int]:
         """The rowids of those of these memories that are pending."""
         found: list[int] = []
         with self._database.reader() as connection:
-            for part in _parts(ids):
+            for part in parts(ids):
                 found += writes.numbers(
                     connection,
                     f"SELECT m.rowid FROM memories m WHERE m.id IN ({marks(len(part))}) AND {_PENDING}",
@@ -213,8 +295,7 @@ class Queries:
         return found
 
     def pending_count(self, model: str) -> int:
-        counts = self.counts()
-        return max(0, counts.memories - counts.vectors.get(model, 0) - counts.refused.get(model, 0))
+        return self.counts().without(model)
 
     def vector_rowids(self, model: str) -> RowIds:
         """All that should be in the index, ascending."""
@@ -243,7 +324,7 @@ class Queries:
                     for model in writes.models(connection, table)
                 }
 
-            superseded = one(f"SELECT count(*) FROM memories WHERE state = {SUPERSEDED}")
+            superseded = one(f"SELECT count(*) FROM memories WHERE state IN {UNFOUND}")
             return Counts(
                 turns=one("SELECT count(*) FROM turns"),
                 memories=one("SELECT count(*) FROM memories") - superseded,
@@ -254,6 +335,11 @@ class Queries:
                 erased=one("SELECT count(*) FROM erased"),
             )
 
+    def tallies(self) -> dict[str, int]:
+        """How much came and was not kept, by the names of events.Tallied."""
+        with self._database.reader() as connection:
+            return dict(connection.execute("SELECT name, count FROM tallies ORDER BY name").fetchall())
+
     def accessed_since(self, since: Micros) -> dict[str, tuple[int, Micros]]:
         """{memory id: (count, last)} of those recalled at or after `since`: what an Accesses event holds."""
         with self._database.reader() as connection:
@@ -262,58 +348,19 @@ class Queries:
             )
             return {id: (count, last) for id, count, last in rows}
 
-    def resolve_forget(self, ids: Sequence[str], filter: Filter | None) -> Forgettable:
-        """What forgetting these memories, and all that the filter names, takes away.
-
-        A turn goes whole, since its line in the log holds all its words; and with all its versions.
-        """
-        turns: set[int] = set()
-        known: set[str] = set()
+    def resolve_forget(
+        self, ids: Sequence[str], filter: Filter | None, *, history: bool = True, hidden: bool = True
+    ) -> Forgettable:
+        """See forgets.forgettable."""
         with self._database.reader() as connection:
-            for part in _parts(ids):
-                rows = connection.execute(f"SELECT id, turn_n FROM memories WHERE id IN ({marks(len(part))})", part)
-                for id, n in rows:
-                    known.add(id)
-                    turns.add(n)
-            if filter is not None:
-                where, values = living(filter)
-                turns.update(
-                    writes.numbers(connection, f"SELECT DISTINCT m.turn_n FROM memories m WHERE {where}", values)
-                )
-            for n in sorted(turns):
-                name = connection.execute("SELECT source, session, seq FROM turns WHERE n = ?", (n,)).fetchone()
-                turns.update(writes.versions_of(connection, name) if name else ())
-            memories: list[tuple[int, str]] = []
-            vectors = 0
-            models = writes.models(connection, "vectors")
-            for part in _parts(sorted(turns)):
-                memories += connection.execute(
-                    f"SELECT rowid, id FROM memories WHERE turn_n IN ({marks(len(part))}) ORDER BY rowid", part
-                )
-            for part in _parts([rowid for rowid, _ in memories]):
-                for model in models:
-                    vectors += connection.execute(
-                        f"SELECT count(*) FROM vectors WHERE model = ? AND memory IN ({marks(len(part))})",
-                        (model, *part),
-                    ).fetchone()[0]
-        return Forgettable(
-            turns=tuple(sorted(turns)),
-            memory_ids=tuple(id for _, id in memories),
-            rowids=tuple(rowid for rowid, _ in memories),
-            vectors=vectors,
-            unknown=tuple(id for id in ids if id not in known),
-        )
+            return forgettable(connection, ids, filter, history=history, hidden=hidden)
+
+    def of_turns(self, turns: Iterable[int]) -> Forgettable:
+        """See forgets.of_turns."""
+        with self._database.reader() as connection:
+            return of_turns(connection, turns)
 
     def unfinished_forgets(self) -> list[tuple[str, Micros, dict[int, str]]]:
-        """(id, when, {turn: mark}) of each forget whose rows are gone, and whose traces may not be."""
-        sql = "SELECT id, at FROM forgets WHERE done = 0 AND n <= (SELECT value FROM meta WHERE key = 'applied')"
+        """See forgets.unfinished."""
         with self._database.reader() as connection:
-            return [
-                (id, at, dict(connection.execute("SELECT turn, mark FROM erased WHERE forget = ?", (id,)).fetchall()))
-                for id, at in connection.execute(sql).fetchall()
-            ]
-
-
-def _parts(values: Sequence[object]) -> Iterator[Sequence[object]]:
-    for start in range(0, len(values), _CHUNK):
-        yield values[start : start + _CHUNK]
+            return unfinished(connection)

@@ -14,9 +14,15 @@ from edge.types import Filter, Matrix, Memory, MemoryState
 
 COLUMNS = (
     "m.rowid, m.id, m.kind, m.state, m.text, m.source, m.session, m.seq, m.role, m.occurred_at, m.created_at, "
-    "m.weight, m.tags, m.access_count, m.accessed_at, m.archived, m.piece, m.pieces, m.attributes"
+    "m.weight, m.tags, m.access_count, m.accessed_at, m.archived, m.piece, m.pieces, m.attributes, "
+    "m.replaced_by, m.valid_from, m.valid_until"
 )
 SUPERSEDED = int(MemoryState.SUPERSEDED)
+REJECTED = int(MemoryState.REJECTED)
+FORGOTTEN = int(MemoryState.FORGOTTEN)
+# States, as SQL has them, of what neither words nor vectors find any more.
+UNFOUND = f"({SUPERSEDED}, {FORGOTTEN})"
+UNFOUND_STATES = (MemoryState.SUPERSEDED, MemoryState.FORGOTTEN)
 # What unicode61 takes for the end of a token whatever its categories, what FTS5's query parser takes for the end of
 # the query (NUL), and what UTF-8 cannot hold. (Tried with every code point on SQLite 3.40.)
 _BREAKS = re.compile("[\\0\\s\u180e\ufffe\uffff\ud800-\udfff]")
@@ -26,7 +32,7 @@ _STATES = {int(state): state for state in MemoryState}
 def memory(row: Sequence[Any]) -> Memory:
     """Of a row of COLUMNS."""
     (rowid, id, kind, state, text, source, session, seq, role, occurred_at, created_at, weight, tags) = row[:13]
-    access_count, accessed_at, archived, piece, pieces, attributes = row[13:]
+    access_count, accessed_at, archived, piece, pieces, attributes, replaced_by, valid_from, valid_until = row[13:]
     return Memory(
         rowid,
         id,
@@ -47,15 +53,33 @@ def memory(row: Sequence[Any]) -> Memory:
         piece,
         pieces,
         attributes,
+        replaced_by=replaced_by,
+        valid_from=valid_from,
+        valid_until=valid_until,
     )
 
 
 def living(filter: Filter) -> tuple[str, list[Any]]:
-    """The condition on `memories m` that holds for the living memories of a filter, and its parameters."""
-    clauses = [f"m.state <> {SUPERSEDED}"]
+    """The condition on `memories m` that holds for the living memories of a filter, and its parameters.
+
+    A filter that names SUPERSEDED or REJECTED is given those too.
+    """
+    clauses = [f"m.state NOT IN {UNFOUND}"]
     values: list[Any] = []
+    if filter.states:
+        clauses = [f"m.state IN ({marks(len(filter.states))}) AND m.state <> {FORGOTTEN}"]
+        values.extend(map(int, filter.states))
     if not filter.include_archived:
-        clauses.append("m.archived = 0")
+        named = MemoryState.REJECTED in filter.states
+        clauses.append(f"(m.archived = 0 OR m.state = {REJECTED})" if named else "m.archived = 0")
+    narrowed, more = narrowing(filter)
+    return " AND ".join(clauses + narrowed), values + more
+
+
+def narrowing(filter: Filter) -> tuple[list[str], list[Any]]:
+    """The conditions of a filter that do not speak of states, and their parameters."""
+    clauses: list[str] = []
+    values: list[Any] = []
     if filter.since is not None:
         clauses.append("m.occurred_at >= ?")
         values.append(filter.since)
@@ -69,7 +93,7 @@ def living(filter: Filter) -> tuple[str, list[Any]]:
     for tag in filter.tags:
         clauses.append("m.rowid IN (SELECT memory FROM tags WHERE tag = ?)")
         values.append(tag)
-    return " AND ".join(clauses), values
+    return clauses, values
 
 
 def marks(count: int) -> str:

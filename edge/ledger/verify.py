@@ -1,5 +1,7 @@
 """Does the log hold, and does the view say what the log says? Read only, and never a word of a memory in a report."""
 
+# ruff: noqa: S608  # statements are put together from constants
+
 from __future__ import annotations
 
 import contextlib
@@ -11,9 +13,9 @@ from pathlib import Path
 
 from edge.errors import EdgeError
 from edge.ledger.database import Database
-from edge.ledger.events import Erased, Forgotten, TurnSaid
+from edge.ledger.events import Erased, Forgotten, Revised, TurnSaid
 from edge.ledger.migrations import MIGRATIONS
-from edge.ledger.rows import SUPERSEDED, literal
+from edge.ledger.rows import FORGOTTEN, SUPERSEDED, UNFOUND, literal
 from edge.ledger.segments import list_segments, read_lines, whole_bytes
 
 LOG = "log"
@@ -34,6 +36,7 @@ class Report:
     lines: int = 0
     turns: int = 0
     memories: int = 0
+    revisions: int = 0
     forgotten: int = 0
     damaged_lines: int = 0
     rows: int = 0
@@ -47,12 +50,17 @@ class Report:
         return not self.problems
 
 
+# By memory id; None while a revision is not wholly in the database yet.
+_States = dict[str, "int | None"]
+
+
 @dataclass(slots=True)
 class _Living:
     """What the log says of one turn."""
 
     name: bytes
     pieces: dict[str, bytes]
+    state: int
 
 
 def verify(space: Path) -> Report:
@@ -60,15 +68,16 @@ def verify(space: Path) -> Report:
     report = Report()
     # The view is looked at first: what it has, the log must have by the time it is read.
     view = _read_view(space / DATABASE, report)
-    said = _read_log(space / LOG, report)
+    said, states = _read_log(space / LOG, view.applied if view is not None else 0, report)
     if view is not None:
-        _compare(said, view, report)
+        _compare(said, states, view, report)
     return report
 
 
-def _read_log(directory: Path, report: Report) -> dict[int, _Living]:
-    """Every turn of the log that is not erased, by number."""
+def _read_log(directory: Path, applied: int, report: Report) -> tuple[dict[int, _Living], _States]:
+    """Every turn of the log that is not erased, by number; and the states that revisions gave."""
     turns: dict[int, _Living] = {}
+    states: _States = {}
     forgotten: dict[int, str] = {}
     names: set[str] = set()
     last_n = 0
@@ -98,6 +107,11 @@ def _read_log(directory: Path, report: Report) -> dict[int, _Living]:
                 forgotten |= dict.fromkeys(event.turns, event.id)
             elif isinstance(event, Erased):
                 report.forgotten += 1
+            elif isinstance(event, Revised):
+                report.revisions += 1
+                for one in event.changes:
+                    if "state" in one.after:
+                        states[one.id] = int(one.after["state"]) if event.n <= applied else None
     report.last_n = last_n
     report.turns = len(turns)
     report.memories = sum(len(turn.pieces) for turn in turns.values())
@@ -106,7 +120,7 @@ def _read_log(directory: Path, report: Report) -> dict[int, _Living]:
             f"turn {n} was forgotten by {forgotten[n]}, but its line is still in the log; start the box once to finish"
         )
         del turns[n]
-    return turns
+    return turns, states
 
 
 def _living(event: TurnSaid, where: str, names: set[str], report: Report) -> _Living:
@@ -122,14 +136,14 @@ def _living(event: TurnSaid, where: str, names: set[str], report: Report) -> _Li
         names.add(piece.id)
         pieces[piece.id] = _digest(turn.text[piece.start : piece.end])
     name = "\0".join((turn.source, turn.session, str(turn.seq)))
-    return _Living(_digest(name), pieces)
+    return _Living(_digest(name), pieces, int(turn.state))
 
 
 @dataclass(slots=True)
 class _View:
     applied: int
-    # Memory id to (turn number, digest of its text, superseded).
-    rows: dict[str, tuple[int, bytes, bool]]
+    # Memory id to (turn number, digest of its text, state).
+    rows: dict[str, tuple[int, bytes, int]]
 
 
 def _read_view(path: Path, report: Report) -> _View | None:
@@ -158,9 +172,9 @@ def _rows(connection: sqlite3.Connection, report: Report) -> _View:
     connection.execute("BEGIN")
     try:
         applied = int(connection.execute("SELECT value FROM meta WHERE key = 'applied'").fetchone()[0])
-        rows: dict[str, tuple[int, bytes, bool]] = {}
+        rows: dict[str, tuple[int, bytes, int]] = {}
         for id, turn, text, state in connection.execute("SELECT id, turn_n, text, state FROM memories"):
-            rows[id] = (turn, _digest(text), state == SUPERSEDED)
+            rows[id] = (turn, _digest(text), state)
         report.problems += _words(connection)
     finally:
         connection.execute("COMMIT")
@@ -177,15 +191,15 @@ def _words(connection: sqlite3.Connection) -> Iterator[str]:
     for words, sql in (
         (
             "without a row in the keyword index",
-            "SELECT rowid FROM memories WHERE state <> 4 EXCEPT SELECT rowid FROM words",
+            f"SELECT rowid FROM memories WHERE state NOT IN {UNFOUND} EXCEPT SELECT rowid FROM words",
         ),
         (
             "in the keyword index that no living memory has",
-            "SELECT rowid FROM words EXCEPT SELECT rowid FROM memories WHERE state <> 4",
+            f"SELECT rowid FROM words EXCEPT SELECT rowid FROM memories WHERE state NOT IN {UNFOUND}",
         ),
         (
             "with a vector that no living memory has",
-            "SELECT memory FROM vectors EXCEPT SELECT rowid FROM memories WHERE state <> 4",
+            f"SELECT memory FROM vectors EXCEPT SELECT rowid FROM memories WHERE state NOT IN {UNFOUND}",
         ),
         ("with a tag that no memory has", "SELECT memory FROM tags EXCEPT SELECT rowid FROM memories"),
     ):
@@ -206,7 +220,7 @@ def _words(connection: sqlite3.Connection) -> Iterator[str]:
         yield f"{missed} memories are not found by their own words; `edge rebuild --from-log` mends it"
 
 
-def _compare(said: dict[int, _Living], view: _View, report: Report) -> None:
+def _compare(said: dict[int, _Living], states: _States, view: _View, report: Report) -> None:
     if view.applied > report.last_n:
         report.problems.append(f"the database has event {view.applied}, the log ends with {report.last_n}")
     elif view.applied < report.last_n:
@@ -224,7 +238,9 @@ def _compare(said: dict[int, _Living], view: _View, report: Report) -> None:
             if row is None:
                 missing += 1
                 _say(report, missing, f"memory {id} of turn {n} is in the log, but not in the database")
-            elif row[:2] != (n, digest) or row[2] not in superseded:
+            elif row[:2] != (n, digest) or not any(
+                _agrees(row[2], states.get(id, turn.state), older) for older in superseded
+            ):
                 different += 1
                 _say(report, different, f"memory {id} of turn {n} is not in the database as it is in the log")
     strange = 0
@@ -232,6 +248,11 @@ def _compare(said: dict[int, _Living], view: _View, report: Report) -> None:
         if n <= view.applied:
             strange += 1
             _say(report, strange, f"memory {id} is in the database, but not in the log")
+
+
+def _agrees(state: int, given: int | None, superseded: bool) -> bool:
+    """Whether a memory is in the state that its turn or a revision gave it, or a newer version of the turn."""
+    return given is None or state == (SUPERSEDED if superseded and given != FORGOTTEN else given)
 
 
 def _say(report: Report, count: int, words: str) -> None:

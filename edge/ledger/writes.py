@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from edge.ledger.events import Accesses, Erased, Forgotten, TurnSaid
-from edge.ledger.rows import SUPERSEDED, marks
+from edge.ledger.events import Accesses, Erased, Forgotten, Revised, Tallied, TurnSaid
+from edge.ledger.revisions import Change, encoded
+from edge.ledger.rows import SUPERSEDED, UNFOUND, UNFOUND_STATES, marks
 
 _CHUNK = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Revisited:
+    """Rowids that a revision took out of what can be found, and those that it brought back."""
+
+    unfound: list[int]
+    found: list[int]
 
 
 def say(connection: sqlite3.Connection, said: TurnSaid) -> None:
@@ -20,9 +30,9 @@ def say(connection: sqlite3.Connection, said: TurnSaid) -> None:
         (said.n, turn.source, turn.session, turn.seq, said.n),
     )
     connection.execute(
-        "INSERT OR REPLACE INTO turns (n, at, fingerprint, source, session, seq, role, occurred_at) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (said.n, said.at, said.fingerprint, turn.source, turn.session, turn.seq, turn.role, turn.occurred_at),
+        "INSERT OR REPLACE INTO turns (n, at, fingerprint, source, session, seq, role, occurred_at, by) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (said.n, said.at, said.fingerprint, turn.source, turn.session, turn.seq, turn.role, turn.occurred_at, turn.by),
     )
 
 
@@ -75,6 +85,12 @@ def supersede(connection: sqlite3.Connection, rowids: Sequence[int]) -> None:
 def delete(connection: sqlite3.Connection, rowids: Sequence[int]) -> None:
     """Nothing of these memories stays; `secure_delete` overwrites where they were."""
     _unfind(connection, rowids)
+    for start in range(0, len(rowids), _CHUNK):
+        part = rowids[start : start + _CHUNK]
+        connection.execute(
+            f"DELETE FROM revised WHERE memory IN (SELECT id FROM memories WHERE rowid IN ({marks(len(part))}))",  # noqa: S608  # question marks
+            part,
+        )
     connection.executemany("DELETE FROM memories WHERE rowid = ?", ((rowid,) for rowid in rowids))
 
 
@@ -103,6 +119,83 @@ def count(connection: sqlite3.Connection, event: Accesses) -> None:
     )
 
 
+def tally(connection: sqlite3.Connection, event: Tallied) -> None:
+    """Adds up. To be run in the transaction that notes the event as applied: repeated, it would count twice."""
+    connection.executemany(
+        "INSERT INTO tallies VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET count = count + excluded.count",
+        event.counts.items(),
+    )
+
+
+def note_revision(connection: sqlite3.Connection, event: Revised) -> None:
+    """The revision itself, and what it says of the one that it takes back."""
+    changes = json.dumps([[one.id, encoded(one.before), encoded(one.after)] for one in event.changes])
+    connection.execute(
+        "INSERT OR IGNORE INTO revisions (n, id, at, why, by, undoes, undone_by, changes) "
+        "VALUES (?, ?, ?, ?, ?, ?, '', ?)",
+        (event.n, event.id, event.at, event.why, event.by, event.undoes, changes),
+    )
+    if event.undoes:
+        connection.execute("UPDATE revisions SET undone_by = ? WHERE id = ?", (event.id, event.undoes))
+        # What an undone undo had taken back holds again.
+        connection.execute(
+            "UPDATE revisions SET undone_by = '' WHERE id = (SELECT undoes FROM revisions WHERE id = ?)",
+            (event.undoes,),
+        )
+
+
+def revise(connection: sqlite3.Connection, n: int, changes: Sequence[Change], terms: Mapping[str, str]) -> Revisited:
+    """Changes memories; one that is erased is passed over. May be repeated.
+
+    `terms` by id, of those that are to be found again. A memory of a superseded version of its turn stays superseded.
+    """
+    unfound: list[int] = []
+    found: list[int] = []
+    connection.executemany(
+        "INSERT OR IGNORE INTO revised (memory, n) SELECT id, ? FROM memories WHERE id = ?",
+        ((n, one.id) for one in changes),
+    )
+    # Those that move nothing in or out of what can be found, in as few statements as they have kinds.
+    plain: dict[tuple[str, ...], list[tuple[object, ...]]] = {}
+    for one in changes:
+        if "state" not in one.after:
+            plain.setdefault(tuple(one.after), []).append((*one.after.values(), one.id))
+    for names, rows in plain.items():
+        connection.executemany(
+            f"UPDATE memories SET {', '.join(f'{name} = ?' for name in names)} WHERE id = ?",  # noqa: S608  # names of Fields
+            rows,
+        )
+    for one in changes:
+        if "state" not in one.after:
+            continue
+        row = connection.execute(
+            "SELECT m.rowid, m.state, t.superseded_by IS NOT NULL, m.tags FROM memories m "
+            "LEFT JOIN turns t ON t.n = m.turn_n WHERE m.id = ?",
+            (one.id,),
+        ).fetchone()
+        if row is None:
+            continue
+        rowid, old, superseded, tags = row
+        state = int(one.after["state"])
+        if superseded and state not in UNFOUND_STATES:
+            state = SUPERSEDED
+        fields: dict[str, object] = {**one.after, "state": state}
+        connection.execute(
+            f"UPDATE memories SET {', '.join(f'{name} = ?' for name in fields)} WHERE rowid = ?",  # noqa: S608  # names of Fields
+            (*fields.values(), rowid),
+        )
+        if state in UNFOUND_STATES and old not in UNFOUND_STATES:
+            _unfind(connection, [rowid])
+            unfound.append(rowid)
+        elif state not in UNFOUND_STATES and old in UNFOUND_STATES:
+            connection.execute("INSERT INTO words (rowid, terms) VALUES (?, ?)", (rowid, terms.get(one.id, "")))
+            connection.executemany(
+                "INSERT OR IGNORE INTO tags (tag, memory) VALUES (?, ?)", ((tag, rowid) for tag in json.loads(tags))
+            )
+            found.append(rowid)
+    return Revisited(unfound, found)
+
+
 def set_applied(connection: sqlite3.Connection, n: int) -> None:
     connection.execute("UPDATE meta SET value = ? WHERE key = 'applied'", (n,))
 
@@ -114,7 +207,7 @@ def living(connection: sqlite3.Connection, rowids: Sequence[int]) -> set[int]:
         found |= set(
             numbers(
                 connection,
-                f"SELECT rowid FROM memories WHERE state <> {SUPERSEDED} AND rowid IN ({marks(len(part))})",  # noqa: S608  # question marks
+                f"SELECT rowid FROM memories WHERE state NOT IN {UNFOUND} AND rowid IN ({marks(len(part))})",  # noqa: S608  # question marks
                 part,
             )
         )
@@ -122,17 +215,22 @@ def living(connection: sqlite3.Connection, rowids: Sequence[int]) -> set[int]:
 
 
 def memories_of(connection: sqlite3.Connection, turns: Sequence[int], *, superseded: bool) -> list[int]:
-    """The rowids of these turns' memories; without the superseded ones unless asked for."""
-    state = -1 if superseded else SUPERSEDED
+    """The rowids of these turns' memories; without those that nothing finds any more unless asked for."""
+    which = "1" if superseded else f"state NOT IN {UNFOUND}"
     found: list[int] = []
     for start in range(0, len(turns), _CHUNK):
         part = turns[start : start + _CHUNK]
         found += numbers(
             connection,
-            f"SELECT rowid FROM memories WHERE state <> ? AND turn_n IN ({marks(len(part))})",  # noqa: S608  # question marks
-            (state, *part),
+            f"SELECT rowid FROM memories WHERE {which} AND turn_n IN ({marks(len(part))})",  # noqa: S608  # question marks
+            part,
         )
     return found
+
+
+def texts_of(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, str]:
+    """What these memories say; 500 of them at most."""
+    return dict(connection.execute(f"SELECT id, text FROM memories WHERE id IN ({marks(len(ids))})", ids).fetchall())  # noqa: S608  # question marks
 
 
 def versions_of(connection: sqlite3.Connection, name: tuple[str, str, int]) -> list[int]:

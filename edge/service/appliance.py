@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -31,24 +31,25 @@ _READ_ONLY = "the box's data directory cannot be written; its owner sees why wit
 class ApplianceService(Household):
     """`streams` tells how many streams are open, `addresses` where the box listens, `state` what the governor decided.
 
-    `calibrated_at` is when this device was measured, None for never.
+    `vectorizers` are the running models by id, and `calibrated_at` is when this device was measured with each, None
+    for never.
     """
 
     def __init__(
         self,
         spaces: Spaces,
         tokens: Tokens,
-        vectorizer: Vectorizer,
+        vectorizers: Mapping[str, Vectorizer],
         clock: Clock,
         pool: ThreadPoolExecutor,
         data: Path,
         addresses: list[str],
         streams: Callable[[], int],
         state: Callable[[], GovernorState],
-        calibrated_at: Micros | None = None,
+        calibrated_at: Mapping[str, Micros | None],
     ) -> None:
         super().__init__(spaces, tokens, pool)
-        self._vectorizer = vectorizer
+        self._vectorizers = vectorizers
         self._clock = clock
         self._data = data
         self._addresses = addresses
@@ -91,14 +92,17 @@ class ApplianceService(Household):
 
     def _status(self, caller: Caller) -> appliance_pb2.Status:
         """The box as this caller may see it: to a client, its directories and others' spaces are not there."""
-        info, queue = self._vectorizer.info, self._vectorizer.status()
+        first, *_ = self._vectorizers.values()
+        queue = first.status()
+        models = [model_message(one.info, self._calibrated_at[model]) for model, one in self._vectorizers.items()]
         status = appliance_pb2.Status(
             version=__version__,
             started_at=timestamp(self._started),
             now=timestamp(self._clock.now()),
             ready=True,
             read_only=_READ_ONLY if self._spaces.read_only else "",
-            model=model_message(info, self._calibrated_at),
+            model=models[0],
+            models=models,
             queue=appliance_pb2.QueueStatus(
                 recalls=queue.recalls,
                 ingests=queue.ingests,

@@ -16,7 +16,20 @@ from edge.errors import EdgeError, InvalidArgument
 from edge.ports import GovernorState
 from edge.recall.fuse import fading
 from edge.recall.level import at_level
-from edge.types import Answer, Depth, Filter, Hit, Level, Memory, Micros, ModelInfo, Receipt, SensorFact, check_kind
+from edge.types import (
+    Answer,
+    Depth,
+    Filter,
+    Hit,
+    Level,
+    Memory,
+    MemoryState,
+    Micros,
+    ModelInfo,
+    Receipt,
+    SensorFact,
+    check_kind,
+)
 from edge.v1 import appliance_pb2, memory_pb2, types_pb2
 
 _SECOND = 1_000_000
@@ -56,7 +69,7 @@ def filter_of(message: types_pb2.Filter, limits: Limits, field: str = "filter") 
     until = optional_micros(message, "until", f"{field}.until")
     if since is not None and until is not None and since >= until:
         raise InvalidArgument(f"{field}.until: must be later than {field}.since", field=f"{field}.until")
-    for name in ("kinds", "sources", "sessions"):
+    for name in ("kinds", "sources", "sessions", "states"):
         at_most(limits.filter_values, getattr(message, name), f"{field}.{name}")
     return Filter(
         since=since,
@@ -66,10 +79,11 @@ def filter_of(message: types_pb2.Filter, limits: Limits, field: str = "filter") 
         sources=tuple(message.sources),
         sessions=tuple(message.sessions),
         include_archived=message.include_archived,
+        states=tuple(MemoryState(_known(state, MemoryState, f"{field}.states")) for state in message.states),
     )
 
 
-def at_most(limit: int, values: Sequence[str], field: str) -> None:
+def at_most(limit: int, values: Sequence[object], field: str) -> None:
     if len(values) > limit:
         raise InvalidArgument(f"{field}: has {len(values)} values, more than {limit}; ask in parts", field=field)
 
@@ -96,18 +110,24 @@ def memory_message(memory: Memory, now: Micros, level: Level = Level.DETAIL) -> 
         piece=memory.piece,
         pieces=memory.pieces,
         attributes=memory.attributes,
+        replaced_by=memory.replaced_by or "",
+        valid_from=None if memory.valid_from is None else timestamp(memory.valid_from),
+        valid_until=None if memory.valid_until is None else timestamp(memory.valid_until),
     )
 
 
-def hit_message(hit: Hit, now: Micros, level: Level) -> memory_pb2.Hit:
+def hit_message(hit: Hit, now: Micros) -> memory_pb2.Hit:
+    """The recall has shown its text at the level asked for."""
     signals = hit.signals
     return memory_pb2.Hit(
-        memory=memory_message(hit.memory, now, level),
+        memory=memory_message(hit.memory, now),
         score=hit.score,
+        relevance=hit.relevance,
         signals=memory_pb2.Signals(
             semantic=signals.semantic,
             lexical=signals.lexical,
             association=signals.association,
+            time=signals.time,
             recency=signals.recency,
             frequency=signals.frequency,
             weight=signals.weight,
@@ -115,9 +135,9 @@ def hit_message(hit: Hit, now: Micros, level: Level) -> memory_pb2.Hit:
     )
 
 
-def answer_message(answer: Answer, spaces: Sequence[str], now: Micros, level: Level) -> memory_pb2.RecallResponse:
+def answer_message(answer: Answer, spaces: Sequence[str], now: Micros) -> memory_pb2.RecallResponse:
     return memory_pb2.RecallResponse(
-        hits=[hit_message(hit, now, level) for hit in answer.hits],
+        hits=[hit_message(hit, now) for hit in answer.hits],
         depth=int(answer.depth),  # type: ignore[arg-type]  # the enums share their numbers
         trigger=answer.trigger,
         context=answer.context,
@@ -144,6 +164,11 @@ def receipt_message(receipt: Receipt) -> memory_pb2.ForgetReceipt:
         segments_rewritten=receipt.segments_rewritten,
         snapshots_dropped=receipt.snapshots_dropped,
         memory_ids=receipt.memory_ids,
+        words=receipt.words,
+        candidates=receipt.candidates,
+        revisions=receipt.revisions,
+        marks=receipt.marks,
+        erased_at=None if receipt.erased_at is None else timestamp(receipt.erased_at),
     )
 
 
@@ -157,6 +182,7 @@ def model_message(info: ModelInfo, calibrated_at: Micros | None) -> appliance_pb
         bytes=info.bytes,
         variant=info.id.partition("+")[2] or "stock",
         calibrated_at=None if calibrated_at is None else timestamp(calibrated_at),
+        language=info.language,
     )
 
 
@@ -199,7 +225,7 @@ def depth_of(value: int) -> Depth:
     return Depth(_known(value, Depth, "depth")) if value else Depth.AUTO
 
 
-def _known(value: int, kind: type[Level] | type[Depth], field: str) -> int:
+def _known(value: int, kind: type[Level] | type[Depth] | type[MemoryState], field: str) -> int:
     if value not in {int(member) for member in kind}:
         raise InvalidArgument(f"{field}: {value} is not known to this version", field=field)
     return value
@@ -207,7 +233,9 @@ def _known(value: int, kind: type[Level] | type[Depth], field: str) -> int:
 
 def status_message(error: EdgeError) -> status_pb2.Status:
     """google.rpc.Status with ErrorInfo, BadRequest and RetryInfo details (google.aip.dev/193)."""
-    details: list[Any] = [error_details_pb2.ErrorInfo(reason=error.reason, domain=_DOMAIN)]
+    # What a program may want to know besides the reason, from those errors that have it.
+    metadata = getattr(error, "metadata", None)
+    details: list[Any] = [error_details_pb2.ErrorInfo(reason=error.reason, domain=_DOMAIN, metadata=metadata)]
     if error.field:
         violation = error_details_pb2.BadRequest.FieldViolation(field=error.field, description=error.message)
         details.append(error_details_pb2.BadRequest(field_violations=[violation]))

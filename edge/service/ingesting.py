@@ -20,8 +20,10 @@ logger = logging.getLogger(__name__)
 
 EMBEDDED_LATER = "EMBEDDED_LATER"
 
-# Text below this is checked and cut on the event loop; more goes to a thread, so that other streams stay quick.
+# What is no more than this is checked, redacted and cut on the event loop, some 3 ms; more goes to a thread, so that
+# other streams stay quick.
 _INLINE_BYTES = 16 * 1024
+_INLINE_TURNS = 16
 # Seconds that embedding has to stand still before turns get their second answer without it.
 _ON_HOLD = 10.0
 _LOOK = 1.0
@@ -67,6 +69,8 @@ class IngestStream:
     `on_hold` says why nothing is embedded at present (heat, memory), or is empty. When it lasts, what is STORED is
     answered so a second time, with that reason beside it, and the stream reads on: such turns are found by their words,
     and get their vectors when the device allows.
+
+    `inline`: whether a small message may be looked at on the event loop, since that takes no time to speak of.
     """
 
     def __init__(
@@ -78,7 +82,10 @@ class IngestStream:
         turns_window: int,
         turns_per_message: int,
         on_hold: Callable[[], str] = str,
+        *,
+        inline: bool = True,
     ) -> None:
+        self._inline = inline
         self._check = check
         self._store = store
         self._is_open = is_open
@@ -122,7 +129,8 @@ class IngestStream:
         size = request.ByteSize()
         await self._bytes.take(size)
         try:
-            if small := size <= _INLINE_BYTES:
+            small = self._inline and size <= _INLINE_BYTES and len(request.turns) <= _INLINE_TURNS
+            if small:
                 self._sort(message)
             else:
                 await asyncio.to_thread(self._sort, message)
@@ -252,4 +260,6 @@ def result_message(index: int, result: TurnResult) -> memory_pb2.IngestResult:
         fingerprint=result.fingerprint.hex(),
         memory_ids=result.memory_ids,
         error=status_message(result.error) if result.error is not None else None,
+        rule=result.rule,
+        hidden=result.hidden,
     )

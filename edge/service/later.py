@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-_CANDIDATES = "candidates and undo come with the tiers of memory"
 _GRAPH = "entities, facts and timelines come with the graph"
-_WORKING = "task state comes with working memory"
 _BACKUP = "until backup over the wire is built, stop the box and copy its data directory: log/ holds everything"
 _MODEL = "switching the model of a running box comes later; restart with `edge serve --model ID`"
 _EGRESS = "this version sends nothing anywhere, so there is no list of it"
 
 LATER = {
-    "/edge.v1.MemoryService/ReviewCandidate": _CANDIDATES,
-    "/edge.v1.MemoryService/Undo": _CANDIDATES,
     "/edge.v1.GraphService/ListEntities": _GRAPH,
     "/edge.v1.GraphService/ListFacts": _GRAPH,
     "/edge.v1.GraphService/Timeline": _GRAPH,
-    "/edge.v1.WorkingService/PutState": _WORKING,
-    "/edge.v1.WorkingService/GetState": _WORKING,
-    "/edge.v1.WorkingService/ListStates": _WORKING,
-    "/edge.v1.WorkingService/DeleteState": _WORKING,
     "/edge.v1.ApplianceService/Backup": _BACKUP,
     "/edge.v1.ApplianceService/Restore": _BACKUP,
     "/edge.v1.ApplianceService/UseModel": _MODEL,

@@ -6,16 +6,21 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from edge.admission.check import check_query, check_turn
+from edge.admission.tiers import EXPLICIT_WEIGHT
 from edge.config import Config
 from edge.errors import DeadlineExceeded, Exhausted, InvalidArgument, NotFound
 from edge.ports import Clock
-from edge.recall.shallow import ShallowRecall
+from edge.recall import zones
+from edge.recall.recall import Recall
 from edge.service import convert, permissions
 from edge.service.ingesting import IngestStream, Window
 from edge.service.paging import PageToken
+from edge.service.reach import address
+from edge.service.review import Reviews
 from edge.space import Space
 from edge.spaces import Spaces
 from edge.types import NOTE_KIND, Answer, MemoryState, Question, Scope, Turn, check_kind, check_space
@@ -32,7 +37,7 @@ _SOONEST, _LATEST = 0.1, 60.0
 _SMOOTHING = 0.2
 
 
-class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
+class MemoryService(Reviews, memory_pb2_grpc.MemoryServiceServicer):
     """Thin: permits, converts, hands over.
 
     Recalls run in threads of their own, all other blocking work in `works`; nothing blocks on the event loop.
@@ -41,7 +46,7 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
     def __init__(
         self,
         spaces: Spaces,
-        recall: ShallowRecall,
+        recall: Recall,
         config: Config,
         clock: Clock,
         recalls: ThreadPoolExecutor,
@@ -49,14 +54,10 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
         on_hold: Callable[[], str] = str,
     ) -> None:
         """`on_hold` says why nothing is embedded just now, or is empty."""
+        super().__init__(spaces, works, config, clock)
         self._on_hold = on_hold
-        self._spaces = spaces
         self._recall = recall
-        self._config = config
-        self._limits = config.limits
-        self._clock = clock
         self._recall_threads = recalls
-        self._works = works
         self._bytes = Window(config.limits.inflight_bytes)
         self._recalls = 0
         # Seconds from asking to answer: under a flood, what those that wait now will take.
@@ -96,22 +97,26 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
             attributes=b"",
             kind=check_kind(request.kind or NOTE_KIND),
             state=MemoryState.CONFIRMED,
-            weight=request.weight if request.HasField("weight") else 1.0,
+            weight=request.weight if request.HasField("weight") else EXPLICIT_WEIGHT,
             limits=self._limits,
         )
         space = await self._run(self._spaces.open, name)
-        stored = await asyncio.wrap_future(space.ingest.store([turn]))
+        said = replace(turn, by=permissions.author())
+        stored = await asyncio.wrap_future(await self._run(space.ingest.store, [said]))
         # Behind a long backlog it is found by its words first.
         await asyncio.wait([asyncio.wrap_future(stored.searchable)], timeout=_SEARCHABLE_SECONDS)
         memories = await self._run(space.by_ids, stored.results[0].memory_ids)
-        return memory_pb2.RememberResponse(memories=[convert.memory_message(memory, now) for memory in memories])
+        return memory_pb2.RememberResponse(
+            memories=[convert.memory_message(memory, now) for memory in memories], hidden=stored.results[0].hidden
+        )
 
     async def GetMemory(self, request: memory_pb2.GetMemoryRequest, context: Any) -> memory_pb2.GetMemoryResponse:
         level = convert.level_of(request.level)
-        name, memory_id = _address(request.id, "id")
+        name, memory_id = address(request.id, "id")
         for space in await self._named([name] if name else [], Scope.READ, "id"):
             for memory in await self._run(space.by_ids, (memory_id,)):
                 message = convert.memory_message(memory, self._clock.now(), level)
+                message.replaces.extend(await self._run(space.queries.history_of, memory_id))
                 return memory_pb2.GetMemoryResponse(memory=message)
         raise NotFound("id: there is no such memory; `edge ls` or a recall gives ids", field="id")
 
@@ -134,37 +139,6 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
             next_page_token=token.behind(page).write() if more else "",
         )
 
-    async def Forget(self, request: memory_pb2.ForgetRequest, context: Any) -> memory_pb2.ForgetResponse:
-        wanted = convert.filter_of(request.filter, self._limits)
-        if bool(request.ids) == wanted.selective:
-            raise InvalidArgument(
-                "ids: give either ids or a filter that narrows; to erase a whole box, delete its data directory",
-                field="ids",
-            )
-        addresses = [_address(id_, f"ids[{index}]") for index, id_ in enumerate(request.ids)]
-        for index, (name, _) in enumerate(addresses):
-            if name:
-                permissions.check_space_right(permissions.current.get(), Scope.DELETE, name, f"ids[{index}]")
-        receipts = []
-        for space in await self._named(request.spaces, Scope.DELETE):
-            ids = [memory_id for name, memory_id in addresses if name in ("", space.name)]
-            if ids or not addresses:
-                receipts.append(await self._run(space.forget, ids, None if ids else wanted, request.dry_run))
-        if addresses and not any(receipt.turns for receipt in receipts):
-            raise NotFound(
-                "ids: none of these is here, or you may not delete it (a paired client may in its own space, the owner "
-                "on the box in all); nothing was changed",
-                field="ids",
-            )
-        message = memory_pb2.ForgetReceipt(dry_run=request.dry_run)
-        for receipt in receipts:
-            part = convert.receipt_message(receipt)
-            message.id = message.id or part.id
-            for name in ("turns", "memories", "vectors", "segments_rewritten", "snapshots_dropped"):
-                setattr(message, name, getattr(message, name) + getattr(part, name))
-            message.memory_ids.extend(part.memory_ids)
-        return memory_pb2.ForgetResponse(receipt=message)
-
     async def _answer(self, request: memory_pb2.RecallRequest, deadline: float | None) -> memory_pb2.RecallResponse:
         if self._recalls >= self._limits.recalls_in_flight:
             wait = min(_LATEST, max(_SOONEST, self._recall_seconds))
@@ -184,13 +158,15 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
             self._recall_seconds += _SMOOTHING * (self._clock.monotonic() - begun - self._recall_seconds)
         finally:
             self._recalls -= 1
-        return convert.answer_message(answer, [space.name for space in spaces], self._clock.now(), question.level)
+        return convert.answer_message(answer, [space.name for space in spaces], self._clock.now())
 
     def _look(self, question: Question, spaces: Sequence[Space]) -> Answer:
         views: Mapping[str, Any] = {space.name: space for space in spaces}
         answer = self._recall.recall(question, views)
         for hit in answer.hits:
-            views[hit.memory.space].touch([hit.memory.rowid])
+            # What was only nearest is not what was remembered.
+            if hit.relevance >= self._config.recall.floor:
+                views[hit.memory.space].touch([hit.memory.rowid])
         return answer
 
     def _question(self, request: memory_pb2.RecallRequest, deadline: float | None) -> Question:
@@ -211,6 +187,9 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
             with_context=request.with_context,
             context_tokens=tokens,
             deadline=deadline,
+            asked_at=convert.optional_micros(request, "asked_at", "asked_at"),
+            zone=zones.known(request.time_zone),
+            only_relevant=request.only_relevant,
         )
 
     async def _wait_for(self, ids: Sequence[str], spaces: Sequence[Space], deadline: float | None) -> None:
@@ -228,7 +207,7 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
     def _turn(self, wire: types_pb2.Turn) -> tuple[str, Turn]:
         space = _writable(wire.space)
         occurred_at = convert.optional_micros(wire, "occurred_at", "occurred_at")
-        return space, check_turn(
+        turn = check_turn(
             source=wire.source,
             session=wire.session,
             seq=wire.seq,
@@ -239,25 +218,7 @@ class MemoryService(memory_pb2_grpc.MemoryServiceServicer):
             attributes=wire.attributes,
             limits=self._limits,
         )
-
-    async def _named(self, names: Sequence[str], scope: Scope, field: str = "spaces") -> list[Space]:
-        """These spaces, or all that the caller may reach so; one that holds nothing yet is simply empty."""
-        caller = permissions.current.get()
-        if names:
-            wanted = [
-                permissions.check_space_right(caller, scope, check_space(name, field), field)
-                for name in dict.fromkeys(names)
-            ]
-        else:
-            wanted = [name for name in self._spaces.names() if caller.may(scope, name)]
-        spaces = [self._spaces.get(name) for name in wanted]
-        if None in spaces:
-            # Closed for idleness, or not there: a matter of the disk.
-            spaces = await self._run(lambda: [self._spaces.find(name) for name in wanted])
-        return [space for space in spaces if space is not None]
-
-    async def _run(self, function: Any, *arguments: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._works, function, *arguments)
+        return space, replace(turn, by=permissions.author())
 
 
 def _writable(name: str) -> str:
@@ -270,15 +231,3 @@ def _deadline(context: Any) -> float | None:
     """As a time.monotonic() value. grpc.aio's time_remaining is None without a deadline."""
     remaining = context.time_remaining()
     return None if remaining is None else time.monotonic() + float(remaining)
-
-
-def _address(text: str, field: str) -> tuple[str, str]:
-    """(space or "", memory id) of an id or an edge://<space>/<kind>/<id> URI."""
-    if not text.startswith("edge://"):
-        if not text or len(text) > 64:
-            raise InvalidArgument(f"{field}: give a memory's id or its edge:// URI", field=field)
-        return "", text
-    parts = text.removeprefix("edge://").rsplit("/", 2)
-    if len(parts) != 3 or not all(parts):
-        raise InvalidArgument(f"{field}: a URI is edge://<space>/<kind>/<id>", field=field)
-    return check_space(parts[0], field), parts[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 
 from edge.errors import PermissionDenied
-from edge.types import Caller, Scope
+from edge.types import OWNER, Caller, Scope
 
 _MEMORY, _GRAPH, _WORKING, _APPLIANCE = (
     f"/edge.v1.{name}Service/" for name in ("Memory", "Graph", "Working", "Appliance")
@@ -14,11 +14,14 @@ _MEMORY, _GRAPH, _WORKING, _APPLIANCE = (
 # The scope that a call needs in at least one space; which spaces it then reaches is decided where they are named.
 # None: any token will do.
 NEEDS: dict[str, Scope | None] = {
-    **dict.fromkeys((_MEMORY + name for name in ("Recall", "RecallStream", "GetMemory", "ListMemories")), Scope.READ),
+    **dict.fromkeys(
+        (_MEMORY + name for name in ("Recall", "RecallStream", "GetMemory", "ListMemories", "ListDeeds")), Scope.READ
+    ),
     **dict.fromkeys((_MEMORY + name for name in ("Ingest", "Remember", "ReviewCandidate", "Undo")), Scope.WRITE),
     _MEMORY + "Forget": Scope.DELETE,
     **dict.fromkeys((_GRAPH + name for name in ("ListEntities", "ListFacts", "Timeline")), Scope.READ),
-    **dict.fromkeys((_WORKING + name for name in ("GetState", "ListStates")), Scope.READ),
+    **dict.fromkeys((_WORKING + name for name in ("GetState", "ListStates", "RecentTurns")), Scope.READ),
+    # Whoever may put a state may put another in its place: deleting it takes no more.
     **dict.fromkeys((_WORKING + name for name in ("PutState", "DeleteState")), Scope.WRITE),
     **dict.fromkeys((_APPLIANCE + name for name in ("GetStatus", "WatchStatus")), None),
     _APPLIANCE + "ListSpaces": Scope.READ,
@@ -39,8 +42,18 @@ OPEN = ("/edge.v1.PairingService/", "/grpc.health.v1.", "/grpc.reflection.")
 _VERBS = {Scope.READ: "read", Scope.WRITE: "write to", Scope.DELETE: "delete from", Scope.ADMIN: "administer"}
 # Whoever calls what is open to everyone.
 NOBODY = Caller("", ())
+# What the log calls those that are no clients.
+_NO_CLIENT = (OWNER.name, "rule", "")
 # Whose call this task serves. Where nobody said, for a thread without the task's context say, it may do nothing.
 current: ContextVar[Caller] = ContextVar("caller", default=NOBODY)
+
+
+def author() -> str:
+    """Who makes this call, as the log names it: "owner", or the client's name, which must not look like another's."""
+    caller = current.get()
+    if caller.owner:
+        return OWNER.name
+    return f"client:{caller.name}" if caller.name in _NO_CLIENT else caller.name
 
 
 def check_method(caller: Caller, method: str) -> None:

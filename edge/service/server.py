@@ -21,6 +21,7 @@ from edge.service.appliance import ApplianceService
 from edge.service.intercept import Door, Tokens
 from edge.service.memory import MemoryService
 from edge.service.pairing import PairingService
+from edge.service.working import WorkingService
 from edge.v1 import (
     appliance_pb2,
     appliance_pb2_grpc,
@@ -79,13 +80,15 @@ class Server:
         # Where other machines reach the box; 0 while none can.
         self.lan_port = 0
 
-    def add(self, memory: MemoryService, appliance: ApplianceService, pairing: PairingService) -> None:
+    def add(
+        self, memory: MemoryService, working: WorkingService, appliance: ApplianceService, pairing: PairingService
+    ) -> None:
         memory_pb2_grpc.add_MemoryServiceServicer_to_server(memory, self._server)
+        working_pb2_grpc.add_WorkingServiceServicer_to_server(working, self._server)
         appliance_pb2_grpc.add_ApplianceServiceServicer_to_server(appliance, self._server)
         pairing_pb2_grpc.add_PairingServiceServicer_to_server(pairing, self._server)
         # Named in the wire, built later: the door answers for them (service/later.py).
         graph_pb2_grpc.add_GraphServiceServicer_to_server(graph_pb2_grpc.GraphServiceServicer(), self._server)
-        working_pb2_grpc.add_WorkingServiceServicer_to_server(working_pb2_grpc.WorkingServiceServicer(), self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import functools
 import json
 import os
 import shutil
 import socket
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -34,14 +35,17 @@ class Finding:
     next_step: str = ""
 
 
-def examine(data: Path, model: str = DEFAULT_MODEL, models: Path | None = None) -> list[Finding]:
-    """Every finding, good ones too. Looks only: nothing is created, fetched or locked for longer than the look."""
+def examine(data: Path, models: Sequence[str] = (DEFAULT_MODEL,), directory: Path | None = None) -> list[Finding]:
+    """Every finding, good ones too. Looks only: nothing is created, fetched or locked for longer than the look.
+
+    `models` are those that the box is to run, `directory` is where they lie.
+    """
     owner = _owner(data / _LOCK)
     checks: list[Callable[[], Finding]] = [
         _python,
         _sqlite,
         _onnxruntime,
-        lambda: _model(model, models or models_directory()),
+        *[functools.partial(_model, model, directory or models_directory()) for model in models],
         lambda: _directory(data),
         lambda: _space(data),
         lambda: _lock(data, owner),

@@ -98,6 +98,7 @@ class ModelStatus(_message.Message):
     BYTES_FIELD_NUMBER: _builtins.int
     VARIANT_FIELD_NUMBER: _builtins.int
     CALIBRATED_AT_FIELD_NUMBER: _builtins.int
+    LANGUAGE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     dimension: _builtins.int
     device: _builtins.str
@@ -107,6 +108,8 @@ class ModelStatus(_message.Message):
     """Of the file, in bytes."""
     variant: _builtins.str
     """Which preparation of the model runs: "stock", or as calibration named it."""
+    language: _builtins.str
+    """Whose texts it is for, where several models run: "zh", "en" or "any"."""
     @_builtins.property
     def calibrated_at(self) -> _timestamp_pb2.Timestamp:
         """When this device was measured; unset: never."""
@@ -121,10 +124,11 @@ class ModelStatus(_message.Message):
         bytes: _builtins.int = ...,
         variant: _builtins.str = ...,
         calibrated_at: _timestamp_pb2.Timestamp | None = ...,
+        language: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["calibrated_at", b"calibrated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "calibrated_at", b"calibrated_at", "device", b"device", "dimension", b"dimension", "id", b"id", "variant", b"variant", "workers", b"workers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "calibrated_at", b"calibrated_at", "device", b"device", "dimension", b"dimension", "id", b"id", "language", b"language", "variant", b"variant", "workers", b"workers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -269,8 +273,76 @@ class QueueStatus(_message.Message):
 Global___QueueStatus: _TypeAlias = QueueStatus  # noqa: Y015
 
 @_typing.final
+class SpaceModelStatus(_message.Message):
+    """What a space has of one model's vectors."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    VECTORS_FIELD_NUMBER: _builtins.int
+    PENDING_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    vectors: _builtins.int
+    pending: _builtins.int
+    """Memories that may still get a vector of this model."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        vectors: _builtins.int = ...,
+        pending: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "pending", b"pending", "vectors", b"vectors"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SpaceModelStatus: _TypeAlias = SpaceModelStatus  # noqa: Y015
+
+@_typing.final
 class SpaceStatus(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class FilteredEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class HiddenEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
 
     NAME_FIELD_NUMBER: _builtins.int
     TURNS_FIELD_NUMBER: _builtins.int
@@ -284,12 +356,17 @@ class SpaceStatus(_message.Message):
     INDEX_DELETED_FIELD_NUMBER: _builtins.int
     REBUILDING_FIELD_NUMBER: _builtins.int
     DAMAGED_LINES_FIELD_NUMBER: _builtins.int
+    MODELS_FIELD_NUMBER: _builtins.int
+    FILTERED_FIELD_NUMBER: _builtins.int
+    HIDDEN_FIELD_NUMBER: _builtins.int
+    SAMPLES_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     turns: _builtins.int
     memories: _builtins.int
     vectors: _builtins.int
+    """Of all running models."""
     pending: _builtins.int
-    """Memories that no recall by meaning finds yet."""
+    """Vectors that are still to be made, so that a recall by meaning finds their memories."""
     log_bytes: _builtins.int
     log_segments: _builtins.int
     index_size: _builtins.int
@@ -298,6 +375,22 @@ class SpaceStatus(_message.Message):
     rebuilding: _builtins.bool
     damaged_lines: _builtins.int
     """Lines of the log whose checksum does not hold."""
+    @_builtins.property
+    def models(self) -> _containers.RepeatedCompositeFieldContainer[Global___SpaceModelStatus]:
+        """Each running model's part."""
+
+    @_builtins.property
+    def filtered(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """Turns that were kept out, by the rule of noise that did it, each time that they came."""
+
+    @_builtins.property
+    def hidden(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """Secrets that were hidden in what was kept, by class or by the owner's pattern."""
+
+    @_builtins.property
+    def samples(self) -> _containers.RepeatedCompositeFieldContainer[Global___FilteredSample]:
+        """The last turns that each rule kept out since the space was opened."""
+
     def __init__(
         self,
         *,
@@ -313,14 +406,52 @@ class SpaceStatus(_message.Message):
         index_deleted: _builtins.int = ...,
         rebuilding: _builtins.bool = ...,
         damaged_lines: _builtins.int = ...,
+        models: _abc.Iterable[Global___SpaceModelStatus] | None = ...,
+        filtered: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+        hidden: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+        samples: _abc.Iterable[Global___FilteredSample] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["damaged_lines", b"damaged_lines", "index_deleted", b"index_deleted", "index_overlay", b"index_overlay", "index_size", b"index_size", "log_bytes", b"log_bytes", "log_segments", b"log_segments", "memories", b"memories", "name", b"name", "pending", b"pending", "rebuilding", b"rebuilding", "turns", b"turns", "vectors", b"vectors"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["damaged_lines", b"damaged_lines", "filtered", b"filtered", "hidden", b"hidden", "index_deleted", b"index_deleted", "index_overlay", b"index_overlay", "index_size", b"index_size", "log_bytes", b"log_bytes", "log_segments", b"log_segments", "memories", b"memories", "models", b"models", "name", b"name", "pending", b"pending", "rebuilding", b"rebuilding", "samples", b"samples", "turns", b"turns", "vectors", b"vectors"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SpaceStatus: _TypeAlias = SpaceStatus  # noqa: Y015
+
+@_typing.final
+class FilteredSample(_message.Message):
+    """A turn that was kept out as noise, to be looked up at its source; never its text."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RULE_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    SESSION_FIELD_NUMBER: _builtins.int
+    SEQ_FIELD_NUMBER: _builtins.int
+    LENGTH_FIELD_NUMBER: _builtins.int
+    rule: _builtins.str
+    source: _builtins.str
+    session: _builtins.str
+    seq: _builtins.int
+    length: _builtins.int
+    """Characters."""
+    def __init__(
+        self,
+        *,
+        rule: _builtins.str = ...,
+        source: _builtins.str = ...,
+        session: _builtins.str = ...,
+        seq: _builtins.int = ...,
+        length: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["length", b"length", "rule", b"rule", "seq", b"seq", "session", b"session", "source", b"source"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FilteredSample: _TypeAlias = FilteredSample  # noqa: Y015
 
 @_typing.final
 class Status(_message.Message):
@@ -340,6 +471,7 @@ class Status(_message.Message):
     WARNINGS_FIELD_NUMBER: _builtins.int
     STREAMS_FIELD_NUMBER: _builtins.int
     GOVERNOR_FIELD_NUMBER: _builtins.int
+    MODELS_FIELD_NUMBER: _builtins.int
     version: _builtins.str
     ready: _builtins.bool
     read_only: _builtins.str
@@ -352,7 +484,9 @@ class Status(_message.Message):
     @_builtins.property
     def now(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
-    def model(self) -> Global___ModelStatus: ...
+    def model(self) -> Global___ModelStatus:
+        """The first of `models`."""
+
     @_builtins.property
     def queue(self) -> Global___QueueStatus: ...
     @_builtins.property
@@ -365,6 +499,10 @@ class Status(_message.Message):
 
     @_builtins.property
     def governor(self) -> Global___GovernorStatus: ...
+    @_builtins.property
+    def models(self) -> _containers.RepeatedCompositeFieldContainer[Global___ModelStatus]:
+        """Every running model: one, or two where a second was configured."""
+
     def __init__(
         self,
         *,
@@ -382,10 +520,11 @@ class Status(_message.Message):
         warnings: _abc.Iterable[_builtins.str] | None = ...,
         streams: _builtins.int = ...,
         governor: Global___GovernorStatus | None = ...,
+        models: _abc.Iterable[Global___ModelStatus] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["governor", b"governor", "model", b"model", "now", b"now", "queue", b"queue", "started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "data_directory", b"data_directory", "governor", b"governor", "model", b"model", "now", b"now", "queue", b"queue", "read_only", b"read_only", "ready", b"ready", "resident_bytes", b"resident_bytes", "spaces", b"spaces", "started_at", b"started_at", "streams", b"streams", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "data_directory", b"data_directory", "governor", b"governor", "model", b"model", "models", b"models", "now", b"now", "queue", b"queue", "read_only", b"read_only", "ready", b"ready", "resident_bytes", b"resident_bytes", "spaces", b"spaces", "started_at", b"started_at", "streams", b"streams", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -24,66 +24,81 @@ _sym_db = _symbol_database.Default()
 
 from edge.v1 import types_pb2 as edge_dot_v1_dot_types__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from google.rpc import status_pb2 as google_dot_rpc_dot_status__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14\x65\x64ge/v1/memory.proto\x12\x07\x65\x64ge.v1\x1a\x13\x65\x64ge/v1/types.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x17google/rpc/status.proto\"A\n\rIngestRequest\x12\x12\n\nclient_ref\x18\x01 \x01(\t\x12\x1c\n\x05turns\x18\x02 \x03(\x0b\x32\r.edge.v1.Turn\"\x8e\x01\n\x0cIngestResult\x12\r\n\x05index\x18\x01 \x01(\x05\x12#\n\x05state\x18\x02 \x01(\x0e\x32\x14.edge.v1.IngestState\x12\x13\n\x0b\x66ingerprint\x18\x03 \x01(\t\x12\x12\n\nmemory_ids\x18\x04 \x03(\t\x12!\n\x05\x65rror\x18\x05 \x01(\x0b\x32\x12.google.rpc.Status\"L\n\x0eIngestResponse\x12\x12\n\nclient_ref\x18\x01 \x01(\t\x12&\n\x07results\x18\x02 \x03(\x0b\x32\x15.edge.v1.IngestResult\"\x83\x02\n\rRecallRequest\x12\r\n\x05query\x18\x01 \x01(\t\x12\x0e\n\x06spaces\x18\x02 \x03(\t\x12\x1d\n\x05\x64\x65pth\x18\x03 \x01(\x0e\x32\x0e.edge.v1.Depth\x12\x12\n\x05top_k\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12\x1f\n\x06\x66ilter\x18\x05 \x01(\x0b\x32\x0f.edge.v1.Filter\x12\x1d\n\x05level\x18\x06 \x01(\x0e\x32\x0e.edge.v1.Level\x12\x14\n\x0cwith_context\x18\x07 \x01(\x08\x12\x1b\n\x0e\x63ontext_tokens\x18\x08 \x01(\x05H\x01\x88\x01\x01\x12\x10\n\x08wait_for\x18\t \x03(\tB\x08\n\x06_top_kB\x11\n\x0f_context_tokens\"u\n\x07Signals\x12\x10\n\x08semantic\x18\x01 \x01(\x01\x12\x0f\n\x07lexical\x18\x02 \x01(\x01\x12\x13\n\x0b\x61ssociation\x18\x03 \x01(\x01\x12\x0f\n\x07recency\x18\x04 \x01(\x01\x12\x11\n\tfrequency\x18\x05 \x01(\x01\x12\x0e\n\x06weight\x18\x06 \x01(\x01\"X\n\x03Hit\x12\x1f\n\x06memory\x18\x01 \x01(\x0b\x32\x0f.edge.v1.Memory\x12\r\n\x05score\x18\x02 \x01(\x01\x12!\n\x07signals\x18\x03 \x01(\x0b\x32\x10.edge.v1.Signals\"E\n\x0bStageTiming\x12\r\n\x05stage\x18\x01 \x01(\t\x12\'\n\x04took\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"^\n\x0cRecallTiming\x12(\n\x05total\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12$\n\x06stages\x18\x02 \x03(\x0b\x32\x14.edge.v1.StageTiming\"\xb3\x01\n\x0eRecallResponse\x12\x1a\n\x04hits\x18\x01 \x03(\x0b\x32\x0c.edge.v1.Hit\x12\x1d\n\x05\x64\x65pth\x18\x02 \x01(\x0e\x32\x0e.edge.v1.Depth\x12\x0f\n\x07trigger\x18\x03 \x01(\t\x12\x0f\n\x07\x63ontext\x18\x04 \x01(\t\x12%\n\x06timing\x18\x05 \x01(\x0b\x32\x15.edge.v1.RecallTiming\x12\x0e\n\x06spaces\x18\x06 \x03(\t\x12\r\n\x05notes\x18\x07 \x03(\t\"j\n\x0fRememberRequest\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0c\n\x04tags\x18\x02 \x03(\t\x12\x13\n\x06weight\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\r\n\x05space\x18\x04 \x01(\t\x12\x0c\n\x04kind\x18\x05 \x01(\tB\t\n\x07_weight\"5\n\x10RememberResponse\x12!\n\x08memories\x18\x01 \x03(\x0b\x32\x0f.edge.v1.Memory\"=\n\x10GetMemoryRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x1d\n\x05level\x18\x02 \x01(\x0e\x32\x0e.edge.v1.Level\"4\n\x11GetMemoryResponse\x12\x1f\n\x06memory\x18\x01 \x01(\x0b\x32\x0f.edge.v1.Memory\"\x8c\x01\n\x13ListMemoriesRequest\x12\x0e\n\x06spaces\x18\x01 \x03(\t\x12\x1f\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x0f.edge.v1.Filter\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x1d\n\x05level\x18\x05 \x01(\x0e\x32\x0e.edge.v1.Level\"R\n\x14ListMemoriesResponse\x12!\n\x08memories\x18\x01 \x03(\x0b\x32\x0f.edge.v1.Memory\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"^\n\rForgetRequest\x12\x0b\n\x03ids\x18\x01 \x03(\t\x12\x1f\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x0f.edge.v1.Filter\x12\x0f\n\x07\x64ry_run\x18\x03 \x01(\x08\x12\x0e\n\x06spaces\x18\x04 \x03(\t\"\xa9\x01\n\rForgetReceipt\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x02 \x01(\x08\x12\r\n\x05turns\x18\x03 \x01(\x03\x12\x10\n\x08memories\x18\x04 \x01(\x03\x12\x0f\n\x07vectors\x18\x05 \x01(\x03\x12\x1a\n\x12segments_rewritten\x18\x06 \x01(\x03\x12\x19\n\x11snapshots_dropped\x18\x07 \x01(\x03\x12\x12\n\nmemory_ids\x18\x08 \x03(\t\"9\n\x0e\x46orgetResponse\x12\'\n\x07receipt\x18\x01 \x01(\x0b\x32\x16.edge.v1.ForgetReceipt\"G\n\x16ReviewCandidateRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12!\n\x07verdict\x18\x02 \x01(\x0e\x32\x10.edge.v1.Verdict\":\n\x17ReviewCandidateResponse\x12\x1f\n\x06memory\x18\x01 \x01(\x0b\x32\x0f.edge.v1.Memory\"\x1f\n\x0bUndoRequest\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\t\"5\n\x0cUndoResponse\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t*\xb3\x01\n\x0bIngestState\x12\x1c\n\x18INGEST_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13INGEST_STATE_STORED\x10\x01\x12\x1b\n\x17INGEST_STATE_SEARCHABLE\x10\x02\x12\x1a\n\x16INGEST_STATE_DUPLICATE\x10\x03\x12\x19\n\x15INGEST_STATE_FILTERED\x10\x04\x12\x19\n\x15INGEST_STATE_REJECTED\x10\x05*Q\n\x05\x44\x65pth\x12\x15\n\x11\x44\x45PTH_UNSPECIFIED\x10\x00\x12\x0e\n\nDEPTH_AUTO\x10\x01\x12\x11\n\rDEPTH_SHALLOW\x10\x02\x12\x0e\n\nDEPTH_DEEP\x10\x03*K\n\x07Verdict\x12\x17\n\x13VERDICT_UNSPECIFIED\x10\x00\x12\x13\n\x0fVERDICT_CONFIRM\x10\x01\x12\x12\n\x0eVERDICT_REJECT\x10\x02\x32\xe6\x04\n\rMemoryService\x12=\n\x06Ingest\x12\x16.edge.v1.IngestRequest\x1a\x17.edge.v1.IngestResponse(\x01\x30\x01\x12\x39\n\x06Recall\x12\x16.edge.v1.RecallRequest\x1a\x17.edge.v1.RecallResponse\x12\x43\n\x0cRecallStream\x12\x16.edge.v1.RecallRequest\x1a\x17.edge.v1.RecallResponse(\x01\x30\x01\x12?\n\x08Remember\x12\x18.edge.v1.RememberRequest\x1a\x19.edge.v1.RememberResponse\x12\x42\n\tGetMemory\x12\x19.edge.v1.GetMemoryRequest\x1a\x1a.edge.v1.GetMemoryResponse\x12K\n\x0cListMemories\x12\x1c.edge.v1.ListMemoriesRequest\x1a\x1d.edge.v1.ListMemoriesResponse\x12\x39\n\x06\x46orget\x12\x16.edge.v1.ForgetRequest\x1a\x17.edge.v1.ForgetResponse\x12T\n\x0fReviewCandidate\x12\x1f.edge.v1.ReviewCandidateRequest\x1a .edge.v1.ReviewCandidateResponse\x12\x33\n\x04Undo\x12\x14.edge.v1.UndoRequest\x1a\x15.edge.v1.UndoResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14\x65\x64ge/v1/memory.proto\x12\x07\x65\x64ge.v1\x1a\x13\x65\x64ge/v1/types.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\"A\n\rIngestRequest\x12\x12\n\nclient_ref\x18\x01 \x01(\t\x12\x1c\n\x05turns\x18\x02 \x03(\x0b\x32\r.edge.v1.Turn\"\xfe\x01\n\x0cIngestResult\x12\r\n\x05index\x18\x01 \x01(\x05\x12#\n\x05state\x18\x02 \x01(\x0e\x32\x14.edge.v1.IngestState\x12\x13\n\x0b\x66ingerprint\x18\x03 \x01(\t\x12\x12\n\nmemory_ids\x18\x04 \x03(\t\x12!\n\x05\x65rror\x18\x05 \x01(\x0b\x32\x12.google.rpc.Status\x12\x0c\n\x04rule\x18\x06 \x01(\t\x12\x31\n\x06hidden\x18\x07 \x03(\x0b\x32!.edge.v1.IngestResult.HiddenEntry\x1a-\n\x0bHiddenEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"L\n\x0eIngestResponse\x12\x12\n\nclient_ref\x18\x01 \x01(\t\x12&\n\x07results\x18\x02 \x03(\x0b\x32\x15.edge.v1.IngestResult\"\xdb\x02\n\rRecallRequest\x12\r\n\x05query\x18\x01 \x01(\t\x12\x0e\n\x06spaces\x18\x02 \x03(\t\x12\x1d\n\x05\x64\x65pth\x18\x03 \x01(\x0e\x32\x0e.edge.v1.Depth\x12\x12\n\x05top_k\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12\x1f\n\x06\x66ilter\x18\x05 \x01(\x0b\x32\x0f.edge.v1.Filter\x12\x1d\n\x05level\x18\x06 \x01(\x0e\x32\x0e.edge.v1.Level\x12\x14\n\x0cwith_context\x18\x07 \x01(\x08\x12\x1b\n\x0e\x63ontext_tokens\x18\x08 \x01(\x05H\x01\x88\x01\x01\x12\x10\n\x08wait_for\x18\t \x03(\t\x12,\n\x08\x61sked_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\ttime_zone\x18\x0b \x01(\t\x12\x15\n\ronly_relevant\x18\x0c \x01(\x08\x42\x08\n\x06_top_kB\x11\n\x0f_context_tokens\"\x83\x01\n\x07Signals\x12\x10\n\x08semantic\x18\x01 \x01(\x01\x12\x0f\n\x07lexical\x18\x02 \x01(\x01\x12\x13\n\x0b\x61ssociation\x18\x03 \x01(\x01\x12\x0f\n\x07recency\x18\x04 \x01(\x01\x12\x11\n\tfrequency\x18\x05 \x01(\x01\x12\x0e\n\x06weight\x18\x06 \x01(\x01\x12\x0c\n\x04time\x18\x07 \x01(\x01\"k\n\x03Hit\x12\x1f\n\x06memory\x18\x01 \x01(\x0b\x32\x0f.edge.v1.Memory\x12\r\n\x05score\x18\x02 \x01(\x01\x12!\n\x07signals\x18\x03 \x01(\x0b\x32\x10.edge.v1.Signals\x12\x11\n\trelevance\x18\x04 \x01(\x01\"E\n\x0bStageTiming\x12\r\n\x05stage\x18\x01 \x01(\t\x12\'\n\x04took\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"^\n\x0cRecallTiming\x12(\n\x05total\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12$\n\x06stages\x18\x02 \x03(\x0b\x32\x14.edge.v1.StageTiming\"\xb3\x01\n\x0eRecallResponse\x12\x1a\n\x04hits\x18\x01 \x03(\x0b\x32\x0c.edge.v1.Hit\x12\x1d\n\x05\x64\x65pth\x18\x02 \x01(\x0e\x32\x0e.edge.v1.Depth\x12\x0f\n\x07trigger\x18\x03 \x01(\t\x12\x0f\n\x07\x63ontext\x18\x04 \x01(\t\x12%\n\x06timing\x18\x05 \x01(\x0b\x32\x15.edge.v1.RecallTiming\x12\x0e\n\x06spaces\x18\x06 \x03(\t\x12\r\n\x05notes\x18\x07 \x03(\t\"j\n\x0fRememberRequest\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0c\n\x04tags\x18\x02 \x03(\t\x12\x13\n\x06weight\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\r\n\x05space\x18\x04 \x01(\t\x12\x0c\n\x04kind\x18\x05 \x01(\tB\t\n\x07_weight\"\x9b\x01\n\x10RememberResponse\x12!\n\x08memories\x18\x01 \x03(\x0b\x32\x0f.edge.v1.Memory\x12\x35\n\x06hidden\x18\x02 \x03(\x0b\x32%.edge.v1.RememberResponse.HiddenEntry\x1a-\n\x0bHiddenEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"=\n\x10GetMemoryRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x1d\n\x05level\x18\x02 \x01(\x0e\x32\x0e.edge.v1.Level\"4\n\x11GetMemoryResponse\x12\x1f\n\x06memory\x18\x01 \x01(\x0b\x32\x0f.edge.v1.Memory\"\x8c\x01\n\x13ListMemoriesRequest\x12\x0e\n\x06spaces\x18\x01 \x03(\t\x12\x1f\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x0f.edge.v1.Filter\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x1d\n\x05level\x18\x05 \x01(\x0e\x32\x0e.edge.v1.Level\"R\n\x14ListMemoriesResponse\x12!\n\x08memories\x18\x01 \x03(\x0b\x32\x0f.edge.v1.Memory\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"k\n\rForgetRequest\x12\x0b\n\x03ids\x18\x01 \x03(\t\x12\x1f\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x0f.edge.v1.Filter\x12\x0f\n\x07\x64ry_run\x18\x03 \x01(\x08\x12\x0e\n\x06spaces\x18\x04 \x03(\t\x12\x0b\n\x03now\x18\x05 \x01(\x08\"\x9d\x02\n\rForgetReceipt\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x02 \x01(\x08\x12\r\n\x05turns\x18\x03 \x01(\x03\x12\x10\n\x08memories\x18\x04 \x01(\x03\x12\x0f\n\x07vectors\x18\x05 \x01(\x03\x12\x1a\n\x12segments_rewritten\x18\x06 \x01(\x03\x12\x19\n\x11snapshots_dropped\x18\x07 \x01(\x03\x12\x12\n\nmemory_ids\x18\x08 \x03(\t\x12\r\n\x05words\x18\t \x01(\x03\x12\x12\n\ncandidates\x18\n \x01(\x03\x12\x11\n\trevisions\x18\x0b \x01(\x03\x12\r\n\x05marks\x18\x0c \x03(\t\x12-\n\terased_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"9\n\x0e\x46orgetResponse\x12\'\n\x07receipt\x18\x01 \x01(\x0b\x32\x16.edge.v1.ForgetReceipt\"T\n\x16ReviewCandidateRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12!\n\x07verdict\x18\x02 \x01(\x0e\x32\x10.edge.v1.Verdict\x12\x0b\n\x03ids\x18\x03 \x03(\t\"\x85\x01\n\x17ReviewCandidateResponse\x12\x1f\n\x06memory\x18\x01 \x01(\x0b\x32\x0f.edge.v1.Memory\x12!\n\x08memories\x18\x02 \x03(\x0b\x32\x0f.edge.v1.Memory\x12\x13\n\x0bpassed_over\x18\x03 \x03(\t\x12\x11\n\tevent_ids\x18\x04 \x03(\t\"0\n\x0bUndoRequest\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x02 \x01(\x08\"}\n\x0cUndoResponse\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x1d\n\x06undone\x18\x03 \x01(\x0b\x32\r.edge.v1.Deed\x12\'\n\x07receipt\x18\x04 \x01(\x0b\x32\x16.edge.v1.ForgetReceipt\"\xe4\x01\n\x04\x44\x65\x65\x64\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05space\x18\x02 \x01(\t\x12&\n\x02\x61t\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\n\n\x02\x62y\x18\x04 \x01(\t\x12\x0b\n\x03why\x18\x05 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x06 \x01(\t\x12\x12\n\nmemory_ids\x18\x07 \x03(\t\x12\x10\n\x08memories\x18\x08 \x01(\x03\x12\x10\n\x08\x61\x62stract\x18\t \x01(\t\x12\x0e\n\x06undoes\x18\n \x01(\t\x12\x11\n\tundone_by\x18\x0b \x01(\t\x12\x10\n\x08obstacle\x18\x0c \x01(\t\"N\n\x10ListDeedsRequest\x12\x0e\n\x06spaces\x18\x01 \x03(\t\x12\x12\n\x05limit\x18\x02 \x01(\x05H\x00\x88\x01\x01\x12\x0c\n\x04mine\x18\x03 \x01(\x08\x42\x08\n\x06_limit\"1\n\x11ListDeedsResponse\x12\x1c\n\x05\x64\x65\x65\x64s\x18\x01 \x03(\x0b\x32\r.edge.v1.Deed*\xb3\x01\n\x0bIngestState\x12\x1c\n\x18INGEST_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13INGEST_STATE_STORED\x10\x01\x12\x1b\n\x17INGEST_STATE_SEARCHABLE\x10\x02\x12\x1a\n\x16INGEST_STATE_DUPLICATE\x10\x03\x12\x19\n\x15INGEST_STATE_FILTERED\x10\x04\x12\x19\n\x15INGEST_STATE_REJECTED\x10\x05*Q\n\x05\x44\x65pth\x12\x15\n\x11\x44\x45PTH_UNSPECIFIED\x10\x00\x12\x0e\n\nDEPTH_AUTO\x10\x01\x12\x11\n\rDEPTH_SHALLOW\x10\x02\x12\x0e\n\nDEPTH_DEEP\x10\x03*K\n\x07Verdict\x12\x17\n\x13VERDICT_UNSPECIFIED\x10\x00\x12\x13\n\x0fVERDICT_CONFIRM\x10\x01\x12\x12\n\x0eVERDICT_REJECT\x10\x02\x32\xaa\x05\n\rMemoryService\x12=\n\x06Ingest\x12\x16.edge.v1.IngestRequest\x1a\x17.edge.v1.IngestResponse(\x01\x30\x01\x12\x39\n\x06Recall\x12\x16.edge.v1.RecallRequest\x1a\x17.edge.v1.RecallResponse\x12\x43\n\x0cRecallStream\x12\x16.edge.v1.RecallRequest\x1a\x17.edge.v1.RecallResponse(\x01\x30\x01\x12?\n\x08Remember\x12\x18.edge.v1.RememberRequest\x1a\x19.edge.v1.RememberResponse\x12\x42\n\tGetMemory\x12\x19.edge.v1.GetMemoryRequest\x1a\x1a.edge.v1.GetMemoryResponse\x12K\n\x0cListMemories\x12\x1c.edge.v1.ListMemoriesRequest\x1a\x1d.edge.v1.ListMemoriesResponse\x12\x39\n\x06\x46orget\x12\x16.edge.v1.ForgetRequest\x1a\x17.edge.v1.ForgetResponse\x12T\n\x0fReviewCandidate\x12\x1f.edge.v1.ReviewCandidateRequest\x1a .edge.v1.ReviewCandidateResponse\x12\x33\n\x04Undo\x12\x14.edge.v1.UndoRequest\x1a\x15.edge.v1.UndoResponse\x12\x42\n\tListDeeds\x12\x19.edge.v1.ListDeedsRequest\x1a\x1a.edge.v1.ListDeedsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'edge.v1.memory_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_INGESTSTATE']._serialized_start=2277
-  _globals['_INGESTSTATE']._serialized_end=2456
-  _globals['_DEPTH']._serialized_start=2458
-  _globals['_DEPTH']._serialized_end=2539
-  _globals['_VERDICT']._serialized_start=2541
-  _globals['_VERDICT']._serialized_end=2616
-  _globals['_INGESTREQUEST']._serialized_start=111
-  _globals['_INGESTREQUEST']._serialized_end=176
-  _globals['_INGESTRESULT']._serialized_start=179
-  _globals['_INGESTRESULT']._serialized_end=321
-  _globals['_INGESTRESPONSE']._serialized_start=323
-  _globals['_INGESTRESPONSE']._serialized_end=399
-  _globals['_RECALLREQUEST']._serialized_start=402
-  _globals['_RECALLREQUEST']._serialized_end=661
-  _globals['_SIGNALS']._serialized_start=663
-  _globals['_SIGNALS']._serialized_end=780
-  _globals['_HIT']._serialized_start=782
-  _globals['_HIT']._serialized_end=870
-  _globals['_STAGETIMING']._serialized_start=872
-  _globals['_STAGETIMING']._serialized_end=941
-  _globals['_RECALLTIMING']._serialized_start=943
-  _globals['_RECALLTIMING']._serialized_end=1037
-  _globals['_RECALLRESPONSE']._serialized_start=1040
-  _globals['_RECALLRESPONSE']._serialized_end=1219
-  _globals['_REMEMBERREQUEST']._serialized_start=1221
-  _globals['_REMEMBERREQUEST']._serialized_end=1327
-  _globals['_REMEMBERRESPONSE']._serialized_start=1329
-  _globals['_REMEMBERRESPONSE']._serialized_end=1382
-  _globals['_GETMEMORYREQUEST']._serialized_start=1384
-  _globals['_GETMEMORYREQUEST']._serialized_end=1445
-  _globals['_GETMEMORYRESPONSE']._serialized_start=1447
-  _globals['_GETMEMORYRESPONSE']._serialized_end=1499
-  _globals['_LISTMEMORIESREQUEST']._serialized_start=1502
-  _globals['_LISTMEMORIESREQUEST']._serialized_end=1642
-  _globals['_LISTMEMORIESRESPONSE']._serialized_start=1644
-  _globals['_LISTMEMORIESRESPONSE']._serialized_end=1726
-  _globals['_FORGETREQUEST']._serialized_start=1728
-  _globals['_FORGETREQUEST']._serialized_end=1822
-  _globals['_FORGETRECEIPT']._serialized_start=1825
-  _globals['_FORGETRECEIPT']._serialized_end=1994
-  _globals['_FORGETRESPONSE']._serialized_start=1996
-  _globals['_FORGETRESPONSE']._serialized_end=2053
-  _globals['_REVIEWCANDIDATEREQUEST']._serialized_start=2055
-  _globals['_REVIEWCANDIDATEREQUEST']._serialized_end=2126
-  _globals['_REVIEWCANDIDATERESPONSE']._serialized_start=2128
-  _globals['_REVIEWCANDIDATERESPONSE']._serialized_end=2186
-  _globals['_UNDOREQUEST']._serialized_start=2188
-  _globals['_UNDOREQUEST']._serialized_end=2219
-  _globals['_UNDORESPONSE']._serialized_start=2221
-  _globals['_UNDORESPONSE']._serialized_end=2274
-  _globals['_MEMORYSERVICE']._serialized_start=2619
-  _globals['_MEMORYSERVICE']._serialized_end=3233
+  _globals['_INGESTRESULT_HIDDENENTRY']._loaded_options = None
+  _globals['_INGESTRESULT_HIDDENENTRY']._serialized_options = b'8\001'
+  _globals['_REMEMBERRESPONSE_HIDDENENTRY']._loaded_options = None
+  _globals['_REMEMBERRESPONSE_HIDDENENTRY']._serialized_options = b'8\001'
+  _globals['_INGESTSTATE']._serialized_start=3316
+  _globals['_INGESTSTATE']._serialized_end=3495
+  _globals['_DEPTH']._serialized_start=3497
+  _globals['_DEPTH']._serialized_end=3578
+  _globals['_VERDICT']._serialized_start=3580
+  _globals['_VERDICT']._serialized_end=3655
+  _globals['_INGESTREQUEST']._serialized_start=144
+  _globals['_INGESTREQUEST']._serialized_end=209
+  _globals['_INGESTRESULT']._serialized_start=212
+  _globals['_INGESTRESULT']._serialized_end=466
+  _globals['_INGESTRESULT_HIDDENENTRY']._serialized_start=421
+  _globals['_INGESTRESULT_HIDDENENTRY']._serialized_end=466
+  _globals['_INGESTRESPONSE']._serialized_start=468
+  _globals['_INGESTRESPONSE']._serialized_end=544
+  _globals['_RECALLREQUEST']._serialized_start=547
+  _globals['_RECALLREQUEST']._serialized_end=894
+  _globals['_SIGNALS']._serialized_start=897
+  _globals['_SIGNALS']._serialized_end=1028
+  _globals['_HIT']._serialized_start=1030
+  _globals['_HIT']._serialized_end=1137
+  _globals['_STAGETIMING']._serialized_start=1139
+  _globals['_STAGETIMING']._serialized_end=1208
+  _globals['_RECALLTIMING']._serialized_start=1210
+  _globals['_RECALLTIMING']._serialized_end=1304
+  _globals['_RECALLRESPONSE']._serialized_start=1307
+  _globals['_RECALLRESPONSE']._serialized_end=1486
+  _globals['_REMEMBERREQUEST']._serialized_start=1488
+  _globals['_REMEMBERREQUEST']._serialized_end=1594
+  _globals['_REMEMBERRESPONSE']._serialized_start=1597
+  _globals['_REMEMBERRESPONSE']._serialized_end=1752
+  _globals['_REMEMBERRESPONSE_HIDDENENTRY']._serialized_start=421
+  _globals['_REMEMBERRESPONSE_HIDDENENTRY']._serialized_end=466
+  _globals['_GETMEMORYREQUEST']._serialized_start=1754
+  _globals['_GETMEMORYREQUEST']._serialized_end=1815
+  _globals['_GETMEMORYRESPONSE']._serialized_start=1817
+  _globals['_GETMEMORYRESPONSE']._serialized_end=1869
+  _globals['_LISTMEMORIESREQUEST']._serialized_start=1872
+  _globals['_LISTMEMORIESREQUEST']._serialized_end=2012
+  _globals['_LISTMEMORIESRESPONSE']._serialized_start=2014
+  _globals['_LISTMEMORIESRESPONSE']._serialized_end=2096
+  _globals['_FORGETREQUEST']._serialized_start=2098
+  _globals['_FORGETREQUEST']._serialized_end=2205
+  _globals['_FORGETRECEIPT']._serialized_start=2208
+  _globals['_FORGETRECEIPT']._serialized_end=2493
+  _globals['_FORGETRESPONSE']._serialized_start=2495
+  _globals['_FORGETRESPONSE']._serialized_end=2552
+  _globals['_REVIEWCANDIDATEREQUEST']._serialized_start=2554
+  _globals['_REVIEWCANDIDATEREQUEST']._serialized_end=2638
+  _globals['_REVIEWCANDIDATERESPONSE']._serialized_start=2641
+  _globals['_REVIEWCANDIDATERESPONSE']._serialized_end=2774
+  _globals['_UNDOREQUEST']._serialized_start=2776
+  _globals['_UNDOREQUEST']._serialized_end=2824
+  _globals['_UNDORESPONSE']._serialized_start=2826
+  _globals['_UNDORESPONSE']._serialized_end=2951
+  _globals['_DEED']._serialized_start=2954
+  _globals['_DEED']._serialized_end=3182
+  _globals['_LISTDEEDSREQUEST']._serialized_start=3184
+  _globals['_LISTDEEDSREQUEST']._serialized_end=3262
+  _globals['_LISTDEEDSRESPONSE']._serialized_start=3264
+  _globals['_LISTDEEDSRESPONSE']._serialized_end=3313
+  _globals['_MEMORYSERVICE']._serialized_start=3658
+  _globals['_MEMORYSERVICE']._serialized_end=4340
 # @@protoc_insertion_point(module_scope)

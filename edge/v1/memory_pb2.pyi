@@ -8,6 +8,7 @@ from edge.v1 import types_pb2 as _types_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.rpc import status_pb2 as _status_pb2
@@ -125,20 +126,48 @@ Global___IngestRequest: _TypeAlias = IngestRequest  # noqa: Y015
 class IngestResult(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class HiddenEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     INDEX_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
     FINGERPRINT_FIELD_NUMBER: _builtins.int
     MEMORY_IDS_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
+    RULE_FIELD_NUMBER: _builtins.int
+    HIDDEN_FIELD_NUMBER: _builtins.int
     index: _builtins.int
     """Of the turn in its request."""
     state: Global___IngestState.ValueType
     fingerprint: _builtins.str
     """Hex SHA-256 of (source, session, seq, role, text)."""
+    rule: _builtins.str
+    """What FILTERED it: a rule of noise, or "forgotten"."""
     @_builtins.property
     def memory_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
     def error(self) -> _status_pb2.Status: ...
+    @_builtins.property
+    def hidden(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """Secrets that were hidden in it before it was kept, by class or by the owner's pattern."""
+
     def __init__(
         self,
         *,
@@ -147,10 +176,12 @@ class IngestResult(_message.Message):
         fingerprint: _builtins.str = ...,
         memory_ids: _abc.Iterable[_builtins.str] | None = ...,
         error: _status_pb2.Status | None = ...,
+        rule: _builtins.str = ...,
+        hidden: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["error", b"error"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "fingerprint", b"fingerprint", "index", b"index", "memory_ids", b"memory_ids", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "fingerprint", b"fingerprint", "hidden", b"hidden", "index", b"index", "memory_ids", b"memory_ids", "rule", b"rule", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -192,6 +223,9 @@ class RecallRequest(_message.Message):
     WITH_CONTEXT_FIELD_NUMBER: _builtins.int
     CONTEXT_TOKENS_FIELD_NUMBER: _builtins.int
     WAIT_FOR_FIELD_NUMBER: _builtins.int
+    ASKED_AT_FIELD_NUMBER: _builtins.int
+    TIME_ZONE_FIELD_NUMBER: _builtins.int
+    ONLY_RELEVANT_FIELD_NUMBER: _builtins.int
     query: _builtins.str
     depth: Global___Depth.ValueType
     top_k: _builtins.int
@@ -200,6 +234,10 @@ class RecallRequest(_message.Message):
     with_context: _builtins.bool
     context_tokens: _builtins.int
     """1 to 8,192; unset: 400."""
+    time_zone: _builtins.str
+    """Where the asker's days begin and end: an IANA name such as Asia/Shanghai; empty: where the box is."""
+    only_relevant: _builtins.bool
+    """Leave out all hits when none bears on the question; else the nearest are given, however far they are."""
     @_builtins.property
     def spaces(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Empty: all that the caller may read."""
@@ -209,6 +247,10 @@ class RecallRequest(_message.Message):
     @_builtins.property
     def wait_for(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Ids of memories that must be searchable before the answer is made (read your writes); within the deadline."""
+
+    @_builtins.property
+    def asked_at(self) -> _timestamp_pb2.Timestamp:
+        """What "yesterday" is the day before; unset: now."""
 
     def __init__(
         self,
@@ -222,10 +264,13 @@ class RecallRequest(_message.Message):
         with_context: _builtins.bool = ...,
         context_tokens: _builtins.int | None = ...,
         wait_for: _abc.Iterable[_builtins.str] | None = ...,
+        asked_at: _timestamp_pb2.Timestamp | None = ...,
+        time_zone: _builtins.str = ...,
+        only_relevant: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_context_tokens", b"_context_tokens", "_top_k", b"_top_k", "context_tokens", b"context_tokens", "filter", b"filter", "top_k", b"top_k"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_context_tokens", b"_context_tokens", "_top_k", b"_top_k", "asked_at", b"asked_at", "context_tokens", b"context_tokens", "filter", b"filter", "top_k", b"top_k"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_context_tokens", b"_context_tokens", "_top_k", b"_top_k", "context_tokens", b"context_tokens", "depth", b"depth", "filter", b"filter", "level", b"level", "query", b"query", "spaces", b"spaces", "top_k", b"top_k", "wait_for", b"wait_for", "with_context", b"with_context"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_context_tokens", b"_context_tokens", "_top_k", b"_top_k", "asked_at", b"asked_at", "context_tokens", b"context_tokens", "depth", b"depth", "filter", b"filter", "level", b"level", "only_relevant", b"only_relevant", "query", b"query", "spaces", b"spaces", "time_zone", b"time_zone", "top_k", b"top_k", "wait_for", b"wait_for", "with_context", b"with_context"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__context_tokens: _TypeAlias = _typing.Literal["context_tokens"]  # noqa: Y015
     _WhichOneofArgType__context_tokens: _TypeAlias = _typing.Literal["_context_tokens", b"_context_tokens"]  # noqa: Y015
@@ -250,12 +295,14 @@ class Signals(_message.Message):
     RECENCY_FIELD_NUMBER: _builtins.int
     FREQUENCY_FIELD_NUMBER: _builtins.int
     WEIGHT_FIELD_NUMBER: _builtins.int
+    TIME_FIELD_NUMBER: _builtins.int
     semantic: _builtins.float
     lexical: _builtins.float
     association: _builtins.float
     recency: _builtins.float
     frequency: _builtins.float
     weight: _builtins.float
+    time: _builtins.float
     def __init__(
         self,
         *,
@@ -265,10 +312,11 @@ class Signals(_message.Message):
         recency: _builtins.float = ...,
         frequency: _builtins.float = ...,
         weight: _builtins.float = ...,
+        time: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["association", b"association", "frequency", b"frequency", "lexical", b"lexical", "recency", b"recency", "semantic", b"semantic", "weight", b"weight"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["association", b"association", "frequency", b"frequency", "lexical", b"lexical", "recency", b"recency", "semantic", b"semantic", "time", b"time", "weight", b"weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -281,7 +329,10 @@ class Hit(_message.Message):
     MEMORY_FIELD_NUMBER: _builtins.int
     SCORE_FIELD_NUMBER: _builtins.int
     SIGNALS_FIELD_NUMBER: _builtins.int
+    RELEVANCE_FIELD_NUMBER: _builtins.int
     score: _builtins.float
+    relevance: _builtins.float
+    """From 1 on it bears on the question; below, it is only nearer than the rest."""
     @_builtins.property
     def memory(self) -> _types_pb2.Memory: ...
     @_builtins.property
@@ -292,10 +343,11 @@ class Hit(_message.Message):
         memory: _types_pb2.Memory | None = ...,
         score: _builtins.float = ...,
         signals: Global___Signals | None = ...,
+        relevance: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory", "signals", b"signals"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory", "score", b"score", "signals", b"signals"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory", "relevance", b"relevance", "score", b"score", "signals", b"signals"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -411,7 +463,7 @@ class RememberRequest(_message.Message):
     KIND_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     weight: _builtins.float
-    """0 to 10; unset: 1."""
+    """0 to 10; unset: 5. A turn that nobody asked to remember has 1."""
     space: _builtins.str
     kind: _builtins.str
     """Unset: "note"."""
@@ -440,17 +492,43 @@ Global___RememberRequest: _TypeAlias = RememberRequest  # noqa: Y015
 class RememberResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class HiddenEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     MEMORIES_FIELD_NUMBER: _builtins.int
+    HIDDEN_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def memories(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.Memory]: ...
+    @_builtins.property
+    def hidden(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """Secrets that were hidden in it before it was kept, by class or by the owner's pattern."""
+
     def __init__(
         self,
         *,
         memories: _abc.Iterable[_types_pb2.Memory] | None = ...,
+        hidden: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["memories", b"memories"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hidden", b"hidden", "memories", b"memories"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -565,8 +643,11 @@ class ForgetRequest(_message.Message):
     FILTER_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
     SPACES_FIELD_NUMBER: _builtins.int
+    NOW_FIELD_NUMBER: _builtins.int
     dry_run: _builtins.bool
     """Only say what would go."""
+    now: _builtins.bool
+    """Erase at once, also what is hidden already. Without ids and filter: all that is hidden."""
     @_builtins.property
     def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Ids or URIs; either these or filter."""
@@ -584,10 +665,11 @@ class ForgetRequest(_message.Message):
         filter: _types_pb2.Filter | None = ...,
         dry_run: _builtins.bool = ...,
         spaces: _abc.Iterable[_builtins.str] | None = ...,
+        now: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "filter", b"filter", "ids", b"ids", "spaces", b"spaces"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "filter", b"filter", "ids", b"ids", "now", b"now", "spaces", b"spaces"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -595,7 +677,7 @@ Global___ForgetRequest: _TypeAlias = ForgetRequest  # noqa: Y015
 
 @_typing.final
 class ForgetReceipt(_message.Message):
-    """What went, in numbers; never in words."""
+    """What went, in numbers; never in words. `edge verify --erased` proves it."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -607,6 +689,11 @@ class ForgetReceipt(_message.Message):
     SEGMENTS_REWRITTEN_FIELD_NUMBER: _builtins.int
     SNAPSHOTS_DROPPED_FIELD_NUMBER: _builtins.int
     MEMORY_IDS_FIELD_NUMBER: _builtins.int
+    WORDS_FIELD_NUMBER: _builtins.int
+    CANDIDATES_FIELD_NUMBER: _builtins.int
+    REVISIONS_FIELD_NUMBER: _builtins.int
+    MARKS_FIELD_NUMBER: _builtins.int
+    ERASED_AT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """UUIDv7 of the forget, as in the log; empty for a dry run."""
     dry_run: _builtins.bool
@@ -615,8 +702,22 @@ class ForgetReceipt(_message.Message):
     vectors: _builtins.int
     segments_rewritten: _builtins.int
     snapshots_dropped: _builtins.int
+    words: _builtins.int
+    """Rows of the keyword index."""
+    candidates: _builtins.int
+    """Of the memories, those that were candidates."""
+    revisions: _builtins.int
+    """Revisions that spoke of the memories."""
     @_builtins.property
     def memory_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def marks(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """HMAC-SHA256 of each turn's fingerprint, keyed by the box's secret, in hex: nobody else can test a guess by them."""
+
+    @_builtins.property
+    def erased_at(self) -> _timestamp_pb2.Timestamp:
+        """Hidden from everything, and erased at this time unless it is undone; unset: erased."""
+
     def __init__(
         self,
         *,
@@ -628,10 +729,15 @@ class ForgetReceipt(_message.Message):
         segments_rewritten: _builtins.int = ...,
         snapshots_dropped: _builtins.int = ...,
         memory_ids: _abc.Iterable[_builtins.str] | None = ...,
+        words: _builtins.int = ...,
+        candidates: _builtins.int = ...,
+        revisions: _builtins.int = ...,
+        marks: _abc.Iterable[_builtins.str] | None = ...,
+        erased_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["erased_at", b"erased_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "id", b"id", "memories", b"memories", "memory_ids", b"memory_ids", "segments_rewritten", b"segments_rewritten", "snapshots_dropped", b"snapshots_dropped", "turns", b"turns", "vectors", b"vectors"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["candidates", b"candidates", "dry_run", b"dry_run", "erased_at", b"erased_at", "id", b"id", "marks", b"marks", "memories", b"memories", "memory_ids", b"memory_ids", "revisions", b"revisions", "segments_rewritten", b"segments_rewritten", "snapshots_dropped", b"snapshots_dropped", "turns", b"turns", "vectors", b"vectors", "words", b"words"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -663,17 +769,24 @@ class ReviewCandidateRequest(_message.Message):
 
     ID_FIELD_NUMBER: _builtins.int
     VERDICT_FIELD_NUMBER: _builtins.int
+    IDS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
+    """An id or a URI. One that is no candidate fails the call; or"""
     verdict: Global___Verdict.ValueType
+    @_builtins.property
+    def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """1 to 1,000 of them, of which those that are no candidates, or not here, are passed over."""
+
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         verdict: Global___Verdict.ValueType = ...,
+        ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "verdict", b"verdict"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "ids", b"ids", "verdict", b"verdict"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -684,16 +797,34 @@ class ReviewCandidateResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     MEMORY_FIELD_NUMBER: _builtins.int
+    MEMORIES_FIELD_NUMBER: _builtins.int
+    PASSED_OVER_FIELD_NUMBER: _builtins.int
+    EVENT_IDS_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def memory(self) -> _types_pb2.Memory: ...
+    def memory(self) -> _types_pb2.Memory:
+        """With id."""
+
+    @_builtins.property
+    def memories(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.Memory]:
+        """With ids: those that were decided on, and the ids that were passed over."""
+
+    @_builtins.property
+    def passed_over(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def event_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What to undo: one a space."""
+
     def __init__(
         self,
         *,
         memory: _types_pb2.Memory | None = ...,
+        memories: _abc.Iterable[_types_pb2.Memory] | None = ...,
+        passed_over: _abc.Iterable[_builtins.str] | None = ...,
+        event_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event_ids", b"event_ids", "memories", b"memories", "memory", b"memory", "passed_over", b"passed_over"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -704,16 +835,22 @@ class UndoRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     EVENT_ID_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
     event_id: _builtins.str
-    """The event to undo; empty: the caller's last."""
+    """The event to undo: a deed's id, or any memory's for the turn that it is of. Empty: the caller's last that can be
+    undone; one after the other goes back in time.
+    """
+    dry_run: _builtins.bool
+    """Only say what would be undone."""
     def __init__(
         self,
         *,
         event_id: _builtins.str = ...,
+        dry_run: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["event_id", b"event_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "event_id", b"event_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -725,18 +862,147 @@ class UndoResponse(_message.Message):
 
     EVENT_ID_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
+    UNDONE_FIELD_NUMBER: _builtins.int
+    RECEIPT_FIELD_NUMBER: _builtins.int
     event_id: _builtins.str
+    """The event that undid it, which can be undone in turn; empty for a dry run, and where a turn was erased."""
     description: _builtins.str
+    @_builtins.property
+    def undone(self) -> Global___Deed: ...
+    @_builtins.property
+    def receipt(self) -> Global___ForgetReceipt:
+        """Where a turn was forgotten by it."""
+
     def __init__(
         self,
         *,
         event_id: _builtins.str = ...,
         description: _builtins.str = ...,
+        undone: Global___Deed | None = ...,
+        receipt: Global___ForgetReceipt | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["receipt", b"receipt", "undone", b"undone"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "event_id", b"event_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "event_id", b"event_id", "receipt", b"receipt", "undone", b"undone"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___UndoResponse: _TypeAlias = UndoResponse  # noqa: Y015
+
+@_typing.final
+class Deed(_message.Message):
+    """One thing that somebody did and may want back."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    SPACE_FIELD_NUMBER: _builtins.int
+    AT_FIELD_NUMBER: _builtins.int
+    BY_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    MEMORY_IDS_FIELD_NUMBER: _builtins.int
+    MEMORIES_FIELD_NUMBER: _builtins.int
+    ABSTRACT_FIELD_NUMBER: _builtins.int
+    UNDOES_FIELD_NUMBER: _builtins.int
+    UNDONE_BY_FIELD_NUMBER: _builtins.int
+    OBSTACLE_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """What to undo it by."""
+    space: _builtins.str
+    by: _builtins.str
+    """"owner", a client's name, or "rule"."""
+    why: _builtins.str
+    """"said" for a turn that was handed in; else "confirmed", "rejected", "promoted", "merged", "replaced", "archived",
+    "restored", "weighted", "undone" or "forgotten".
+    """
+    description: _builtins.str
+    memories: _builtins.int
+    abstract: _builtins.str
+    """The first memory in one sentence, while it is shown at all."""
+    undoes: _builtins.str
+    undone_by: _builtins.str
+    """The deed that took it back, if that holds."""
+    obstacle: _builtins.str
+    """Why it cannot be undone; empty when it can."""
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def memory_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The first 100 at most, and how many there are."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        space: _builtins.str = ...,
+        at: _timestamp_pb2.Timestamp | None = ...,
+        by: _builtins.str = ...,
+        why: _builtins.str = ...,
+        description: _builtins.str = ...,
+        memory_ids: _abc.Iterable[_builtins.str] | None = ...,
+        memories: _builtins.int = ...,
+        abstract: _builtins.str = ...,
+        undoes: _builtins.str = ...,
+        undone_by: _builtins.str = ...,
+        obstacle: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["abstract", b"abstract", "at", b"at", "by", b"by", "description", b"description", "id", b"id", "memories", b"memories", "memory_ids", b"memory_ids", "obstacle", b"obstacle", "space", b"space", "undoes", b"undoes", "undone_by", b"undone_by", "why", b"why"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Deed: _TypeAlias = Deed  # noqa: Y015
+
+@_typing.final
+class ListDeedsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SPACES_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    MINE_FIELD_NUMBER: _builtins.int
+    limit: _builtins.int
+    """1 to 1,000; unset: 20."""
+    mine: _builtins.bool
+    """Only what the caller did."""
+    @_builtins.property
+    def spaces(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Empty: all that the caller may read."""
+
+    def __init__(
+        self,
+        *,
+        spaces: _abc.Iterable[_builtins.str] | None = ...,
+        limit: _builtins.int | None = ...,
+        mine: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "limit", b"limit"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "limit", b"limit", "mine", b"mine", "spaces", b"spaces"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__limit: _TypeAlias = _typing.Literal["limit"]  # noqa: Y015
+    _WhichOneofArgType__limit: _TypeAlias = _typing.Literal["_limit", b"_limit"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__limit) -> _WhichOneofReturnType__limit | None: ...
+
+Global___ListDeedsRequest: _TypeAlias = ListDeedsRequest  # noqa: Y015
+
+@_typing.final
+class ListDeedsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEEDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def deeds(self) -> _containers.RepeatedCompositeFieldContainer[Global___Deed]: ...
+    def __init__(
+        self,
+        *,
+        deeds: _abc.Iterable[Global___Deed] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deeds", b"deeds"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListDeedsResponse: _TypeAlias = ListDeedsResponse  # noqa: Y015

@@ -80,6 +80,11 @@ class MemoryServiceStub:
                 request_serializer=edge_dot_v1_dot_memory__pb2.UndoRequest.SerializeToString,
                 response_deserializer=edge_dot_v1_dot_memory__pb2.UndoResponse.FromString,
                 _registered_method=True)
+        self.ListDeeds = channel.unary_unary(
+                '/edge.v1.MemoryService/ListDeeds',
+                request_serializer=edge_dot_v1_dot_memory__pb2.ListDeedsRequest.SerializeToString,
+                response_deserializer=edge_dot_v1_dot_memory__pb2.ListDeedsResponse.FromString,
+                _registered_method=True)
 
 
 class MemoryServiceServicer:
@@ -133,20 +138,30 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Forget(self, request, context):
-        """Erases for good: log, rows, words, vectors, snapshots.
+        """Erases for good: log, rows, words, vectors, snapshots. Where the box leaves some time to undo it, hides first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReviewCandidate(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Confirms or rejects what was proposed. Of two who decide on one candidate, the second is told its state.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Undo(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Takes back what was done: a review, a merge, archiving, another undo, a turn that was handed in (by forgetting it),
+        or a forget while there is time.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListDeeds(self, request, context):
+        """Lists what was done to memories, and what was handed in, the newest first.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -198,6 +213,11 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.Undo,
                     request_deserializer=edge_dot_v1_dot_memory__pb2.UndoRequest.FromString,
                     response_serializer=edge_dot_v1_dot_memory__pb2.UndoResponse.SerializeToString,
+            ),
+            'ListDeeds': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListDeeds,
+                    request_deserializer=edge_dot_v1_dot_memory__pb2.ListDeedsRequest.FromString,
+                    response_serializer=edge_dot_v1_dot_memory__pb2.ListDeedsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -444,6 +464,33 @@ class MemoryService:
             '/edge.v1.MemoryService/Undo',
             edge_dot_v1_dot_memory__pb2.UndoRequest.SerializeToString,
             edge_dot_v1_dot_memory__pb2.UndoResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListDeeds(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/edge.v1.MemoryService/ListDeeds',
+            edge_dot_v1_dot_memory__pb2.ListDeedsRequest.SerializeToString,
+            edge_dot_v1_dot_memory__pb2.ListDeedsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -35,6 +35,10 @@ class _MemoryStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MemorySta
     """Said to be remembered, or confirmed."""
     MEMORY_STATE_SUPERSEDED: _MemoryState.ValueType  # 4
     """A newer version of the same turn, or a newer fact, took its place."""
+    MEMORY_STATE_REJECTED: _MemoryState.ValueType  # 5
+    """Proposed, and turned down: out of recalls and lists unless asked for with the archived ones."""
+    MEMORY_STATE_FORGOTTEN: _MemoryState.ValueType  # 6
+    """Forgotten, and not erased yet: no answer shows it."""
 
 class MemoryState(_MemoryState, metaclass=_MemoryStateEnumTypeWrapper):
     """Where a memory stands between heard and known."""
@@ -48,6 +52,10 @@ MEMORY_STATE_CONFIRMED: MemoryState.ValueType  # 3
 """Said to be remembered, or confirmed."""
 MEMORY_STATE_SUPERSEDED: MemoryState.ValueType  # 4
 """A newer version of the same turn, or a newer fact, took its place."""
+MEMORY_STATE_REJECTED: MemoryState.ValueType  # 5
+"""Proposed, and turned down: out of recalls and lists unless asked for with the archived ones."""
+MEMORY_STATE_FORGOTTEN: MemoryState.ValueType  # 6
+"""Forgotten, and not erased yet: no answer shows it."""
 Global___MemoryState: _TypeAlias = MemoryState  # noqa: Y015
 
 class _Level:
@@ -162,6 +170,10 @@ class Memory(_message.Message):
     PIECE_FIELD_NUMBER: _builtins.int
     PIECES_FIELD_NUMBER: _builtins.int
     ATTRIBUTES_FIELD_NUMBER: _builtins.int
+    REPLACED_BY_FIELD_NUMBER: _builtins.int
+    VALID_FROM_FIELD_NUMBER: _builtins.int
+    VALID_UNTIL_FIELD_NUMBER: _builtins.int
+    REPLACES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """UUIDv7."""
     uri: _builtins.str
@@ -186,12 +198,24 @@ class Memory(_message.Message):
     pieces: _builtins.int
     attributes: _builtins.bytes
     """The msgpack map its turn came with."""
+    replaced_by: _builtins.str
+    """The id of the memory that took its place: this one was merged into it, or contradicted by it."""
     @_builtins.property
     def occurred_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def valid_from(self) -> _timestamp_pb2.Timestamp:
+        """When what it says held; unset: always."""
+
+    @_builtins.property
+    def valid_until(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def replaces(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Ids of the memories that it took the place of, oldest first; told by GetMemory alone."""
+
     def __init__(
         self,
         *,
@@ -215,10 +239,14 @@ class Memory(_message.Message):
         piece: _builtins.int = ...,
         pieces: _builtins.int = ...,
         attributes: _builtins.bytes = ...,
+        replaced_by: _builtins.str = ...,
+        valid_from: _timestamp_pb2.Timestamp | None = ...,
+        valid_until: _timestamp_pb2.Timestamp | None = ...,
+        replaces: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "occurred_at", b"occurred_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "occurred_at", b"occurred_at", "valid_from", b"valid_from", "valid_until", b"valid_until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["access_count", b"access_count", "archived", b"archived", "attributes", b"attributes", "created_at", b"created_at", "decay", b"decay", "id", b"id", "kind", b"kind", "occurred_at", b"occurred_at", "piece", b"piece", "pieces", b"pieces", "role", b"role", "seq", b"seq", "session", b"session", "source", b"source", "space", b"space", "state", b"state", "tags", b"tags", "text", b"text", "uri", b"uri", "weight", b"weight"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["access_count", b"access_count", "archived", b"archived", "attributes", b"attributes", "created_at", b"created_at", "decay", b"decay", "id", b"id", "kind", b"kind", "occurred_at", b"occurred_at", "piece", b"piece", "pieces", b"pieces", "replaced_by", b"replaced_by", "replaces", b"replaces", "role", b"role", "seq", b"seq", "session", b"session", "source", b"source", "space", b"space", "state", b"state", "tags", b"tags", "text", b"text", "uri", b"uri", "valid_from", b"valid_from", "valid_until", b"valid_until", "weight", b"weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -237,7 +265,9 @@ class Filter(_message.Message):
     SOURCES_FIELD_NUMBER: _builtins.int
     SESSIONS_FIELD_NUMBER: _builtins.int
     INCLUDE_ARCHIVED_FIELD_NUMBER: _builtins.int
+    STATES_FIELD_NUMBER: _builtins.int
     include_archived: _builtins.bool
+    """A forget reaches archived memories without being told."""
     @_builtins.property
     def since(self) -> _timestamp_pb2.Timestamp:
         """occurred_at >= since"""
@@ -262,6 +292,10 @@ class Filter(_message.Message):
     def sessions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Any of these sessions."""
 
+    @_builtins.property
+    def states(self) -> _containers.RepeatedScalarFieldContainer[Global___MemoryState.ValueType]:
+        """Any of these states; empty: all but superseded and rejected."""
+
     def __init__(
         self,
         *,
@@ -272,10 +306,11 @@ class Filter(_message.Message):
         sources: _abc.Iterable[_builtins.str] | None = ...,
         sessions: _abc.Iterable[_builtins.str] | None = ...,
         include_archived: _builtins.bool = ...,
+        states: _abc.Iterable[Global___MemoryState.ValueType] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since", "until", b"until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["include_archived", b"include_archived", "kinds", b"kinds", "sessions", b"sessions", "since", b"since", "sources", b"sources", "tags", b"tags", "until", b"until"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["include_archived", b"include_archived", "kinds", b"kinds", "sessions", b"sessions", "since", b"since", "sources", b"sources", "states", b"states", "tags", b"tags", "until", b"until"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

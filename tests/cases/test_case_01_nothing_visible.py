@@ -31,7 +31,7 @@ def test_nothing_visible_is_neither_stored_nor_searched_for(wire: Wire, text: st
 
 
 def test_a_query_that_is_nothing_but_a_trigger_is_searched_as_it_is(wire: Wire, space: str) -> None:
-    wire.say("一句看得见的话", space=space)
+    wire.say("这句看得见", space=space)
     answer = wire.recall("回忆一下", space)
     assert answer.trigger == "回忆一下"
     assert answer.hits[0].signals.lexical == 0

@@ -71,7 +71,7 @@ def test_other_streams_stay_up_when_one_brings_half_a_character(
 
 
 def test_what_came_before_half_a_character_is_acknowledged(wire: Wire, space: str) -> None:
-    good = message(turn("好的", space=space), ref="good").SerializeToString()
+    good = message(turn("门关好了", space=space), ref="good").SerializeToString()
     call = wire.channel.stream_stream("/edge.v1.MemoryService/Ingest")(
         iter([good, field(2, BAD_TURN)]), timeout=SECONDS
     )

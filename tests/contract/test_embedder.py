@@ -57,6 +57,13 @@ def test_a_row_a_text_of_unit_length_in_float32(embedder):
     assert np.linalg.norm(rows, axis=1) == pytest.approx(1, abs=1e-5)
 
 
+def test_without_its_instruction_a_question_reads_like_any_text(real, model_directory):
+    plain = onnx.load(DEFAULT_MODEL, model_directory, Embedding(device="cpu", instruction=False))
+    assert plain.encode(TEXTS, Lane.RECALL) == plain.encode(TEXTS, Lane.INGEST) == real.encode(TEXTS, Lane.INGEST)
+    assert real.encode(TEXTS, Lane.RECALL) != real.encode(TEXTS, Lane.INGEST)
+    plain.close()
+
+
 def test_no_texts_are_no_rows(embedder):
     assert embedder.encode([], Lane.INGEST) == []
     assert embedder.embed([]).shape == (0, embedder.info.dimension)

@@ -47,7 +47,8 @@ class LightHands:
         elif deed < 0.1:
             self._box.spaces.rebuild(SPACE, False)
         elif deed < 0.3:
-            self._box.spaces.open(SPACE).index.save()
+            for index in self._box.spaces.open(SPACE).indexes.values():
+                index.save()
 
 
 def serve(data: Path, journal: Path, line: Connection) -> None:

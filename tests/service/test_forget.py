@@ -109,15 +109,16 @@ def test_a_snapshot_holds_no_vector_of_what_is_forgotten_neither_the_old_one_nor
         turns = [Turn("test", "s", n, "user", 1, f"第{n}件事：{n * 7919} 号。") for n in range(100)]
         stored = space.ingest.store([*turns, Turn("test", "s", 100, "user", 1, SECRET)]).result()
         stored.searchable.result(60)
-        assert space.index.settle(60) and space.index.rebuild().result(60) == 101
-        assert space.index.save()
+        index = space.indexes[embedder.info.id]
+        assert index.settle(60) and index.rebuild().result(60) == 101
+        assert index.save()
         assert any(".hnsw: float32" in line for line in found(tmp_path, secret))
 
         receipt = space.forget(stored.results[-1].memory_ids, None, False)
 
         assert receipt.snapshots_dropped == 1
         assert found(tmp_path, secret) == []
-        assert space.index.save() and list((tmp_path / "spaces/public/index").glob("*.hnsw"))
+        assert index.save() and list((tmp_path / "spaces/public/index").glob("*.hnsw"))
         assert found(tmp_path, secret) == []
     assert found(tmp_path, secret) == []
 

@@ -136,7 +136,7 @@ def test_turns_of_one_message_may_go_to_several_spaces(wire: Wire, space: str) -
 def test_a_message_of_the_wrong_size_ends_the_stream_after_what_came_before_is_answered(
     wire: Wire, space: str, count: int
 ) -> None:
-    good = message(turn("好的", space=space), ref="good")
+    good = message(turn("门关好了", space=space), ref="good")
     call = wire.memory.Ingest(iter([good, message(*[turn("多", space=space)] * count)]), timeout=SECONDS)
     assert [next(call).client_ref, next(call).client_ref] == ["good", "good"]
     with refused(grpc.StatusCode.INVALID_ARGUMENT, "turns"):

@@ -17,7 +17,7 @@ from test_wire import METHODS
 from edge.service.later import LATER
 from edge.service.permissions import NEEDS
 from edge.types import Scope
-from edge.v1 import appliance_pb2, memory_pb2, types_pb2
+from edge.v1 import appliance_pb2, memory_pb2, types_pb2, working_pb2
 
 if TYPE_CHECKING:
     from conftest import BoxFactory
@@ -35,6 +35,16 @@ NAMING = {
     "/edge.v1.MemoryService/Forget": memory_pb2.ForgetRequest(
         spaces=[OTHER], filter=types_pb2.Filter(tags=["t"]), dry_run=True
     ),
+    "/edge.v1.MemoryService/ReviewCandidate": memory_pb2.ReviewCandidateRequest(
+        id=f"edge://{OTHER}/note/x", verdict=memory_pb2.VERDICT_CONFIRM
+    ),
+    "/edge.v1.MemoryService/Undo": memory_pb2.UndoRequest(event_id=f"edge://{OTHER}/note/x"),
+    "/edge.v1.MemoryService/ListDeeds": memory_pb2.ListDeedsRequest(spaces=[OTHER]),
+    "/edge.v1.WorkingService/PutState": working_pb2.PutStateRequest(key="k", text="t", space=OTHER),
+    "/edge.v1.WorkingService/GetState": working_pb2.GetStateRequest(key="k", space=OTHER),
+    "/edge.v1.WorkingService/ListStates": working_pb2.ListStatesRequest(space=OTHER),
+    "/edge.v1.WorkingService/DeleteState": working_pb2.DeleteStateRequest(key="k", space=OTHER),
+    "/edge.v1.WorkingService/RecentTurns": working_pb2.RecentTurnsRequest(session="s", space=OTHER),
     "/edge.v1.ApplianceService/CreateSpace": appliance_pb2.CreateSpaceRequest(name=OTHER),
     "/edge.v1.ApplianceService/DeleteSpace": appliance_pb2.DeleteSpaceRequest(name=OTHER),
 }
@@ -112,6 +122,9 @@ def test_a_good_token_is_let_in_on_both_listeners(
             code = code_of(connection, path, bearer(tokens["everything"]))
             if path in LATER:
                 assert code is grpc.StatusCode.UNIMPLEMENTED
+            elif path == "/edge.v1.MemoryService/Undo":
+                # Of one who did nothing yet.
+                assert code is grpc.StatusCode.FAILED_PRECONDITION
             else:
                 assert code in (grpc.StatusCode.OK, grpc.StatusCode.INVALID_ARGUMENT)
 

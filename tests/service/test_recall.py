@@ -201,7 +201,8 @@ def test_wait_for_reads_what_was_just_written(wire: Wire, space: str) -> None:
         stored = next(call).results[0]
         answer = wire.recall(f"刚刚写下的第{n}条", space, wait_for=stored.memory_ids)
         assert answer.hits[0].memory.id == stored.memory_ids[0]
-        assert answer.hits[0].signals.semantic > 0
+        # More than words alone make of it: its vector is there.
+        assert answer.hits[0].relevance > 1.5
         call.cancel()
 
 

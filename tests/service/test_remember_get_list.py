@@ -42,8 +42,10 @@ def test_the_same_words_remembered_twice_are_two_memories(wire: Wire, space: str
     assert len(wire.listed(space)) == 2
 
 
-def test_an_unset_weight_is_one_and_a_set_zero_is_zero(wire: Wire, space: str) -> None:
-    assert remember(wire, "甲", space=space)[0].weight == 1.0
+def test_an_unset_weight_is_that_of_what_is_told_to_be_remembered_and_a_set_zero_is_zero(
+    wire: Wire, space: str
+) -> None:
+    assert remember(wire, "甲", space=space)[0].weight == 5.0
     assert remember(wire, "乙", space=space, weight=0.0)[0].weight == 0.0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grpc_calls import IngestState, Wire, message, reason_of, turn
 
@@ -19,23 +20,31 @@ from edge.ports import Budget, GovernorState
 from edge.spaces import Spaces
 from edge.types import Filter, Turn, TurnState
 
+if TYPE_CHECKING:
+    from conftest import BoxFactory
+
 SEARCHABLE = IngestState.INGEST_STATE_SEARCHABLE
 SECONDS = 30.0
 
 
 def test_a_text_of_which_the_model_knows_nothing_is_searchable_and_says_that_it_goes_by_words(
-    wire: Wire, space: str
+    start_box: BoxFactory, tmp_path: Path
 ) -> None:
-    # The model's normaliser removes U+FFFD, so that there is nothing left to make a vector of.
-    lost, well = turn("\ufffd\ufffd\ufffd", space=space, session="s", seq=1), turn("伞在门后", space=space, session="s")
-    first, second = wire.answers(message(well, lost))
-    assert not any(result.HasField("error") for result in first.results)
-    assert [result.state for result in second.results] == [SEARCHABLE, SEARCHABLE]
-    assert [result.HasField("error") for result in second.results] == [False, True]
-    assert reason_of(second.results[1].error) == "WORDS_ONLY"
-    assert "words" in second.results[1].error.message
-    assert second.results[1].memory_ids
-    assert [memory.text for memory in wire.listed(space)] == ["\ufffd\ufffd\ufffd", "伞在门后"]
+    # The model's normaliser removes U+FFFD, so that there is nothing left to make a vector of. It is noise, too.
+    config = tmp_path / "config.toml"
+    config.write_text("[admission]\nkeep = ['too_short']\n", "utf-8")
+    box = start_box("--no-auth", "--listen", "127.0.0.1:0", "--config", str(config))
+    lost = turn("\ufffd\ufffd\ufffd", space="work", session="s", seq=1)
+    well = turn("伞在门后", space="work", session="s")
+    with Wire(box.address) as wire:
+        first, second = wire.answers(message(well, lost))
+        assert not any(result.HasField("error") for result in first.results)
+        assert [result.state for result in second.results] == [SEARCHABLE, SEARCHABLE]
+        assert [result.HasField("error") for result in second.results] == [False, True]
+        assert reason_of(second.results[1].error) == "WORDS_ONLY"
+        assert "words" in second.results[1].error.message
+        assert second.results[1].memory_ids
+        assert [memory.text for memory in wire.listed("work")] == ["\ufffd\ufffd\ufffd", "伞在门后"]
 
 
 class Narrow:
@@ -59,8 +68,8 @@ def working(data: Path, governor: Narrow) -> Iterator[Spaces]:
     """The write path of a box, without its network and without a model; no text has any patience with memory."""
     config, clock = Config(), SystemClock()
     with Batcher(HashEmbedder(), governor, clock, config.embedding, patience=0.0) as batcher:
-        backlog = Backlog(batcher)
-        spaces = Spaces(data, config, clock, WordLexicon(), backlog, batcher.info)
+        backlog = Backlog(batcher.faces)
+        spaces = Spaces(data, config, clock, WordLexicon(), backlog, [batcher.info])
         spaces.open_all()
         backlog.start()
         try:

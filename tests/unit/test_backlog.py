@@ -45,7 +45,7 @@ class Shelf:
     def name(self) -> str:
         return self._name
 
-    def pending(self, after: int, limit: int) -> list[tuple[int, str]]:
+    def pending(self, model: str, after: int, limit: int) -> list[tuple[int, str]]:
         self.reads.append(after)
         if self.fail_reads:
             raise self.fail_reads.pop(0)
@@ -54,7 +54,7 @@ class Shelf:
         self.before_answer()
         return found
 
-    def keep(self, rowids: RowIds, vectors: Matrix) -> Future[RowIds]:
+    def keep(self, model: str, rowids: RowIds, vectors: Matrix) -> Future[RowIds]:
         if self.fail_keeps:
             raise self.fail_keeps.pop(0)
         for rowid, vector in zip(rowids.tolist(), vectors, strict=True):
@@ -64,8 +64,8 @@ class Shelf:
         kept.set_result(np.array([row for row in rowids.tolist() if row in self.rows], np.int64))
         return kept
 
-    def refuse(self, rowid: int, reason: str) -> Future[None]:
-        self.refused[rowid] = reason
+    def refuse(self, model: str, rowids: Sequence[int], reason: str) -> Future[None]:
+        self.refused |= dict.fromkeys(rowids, reason)
         done: Future[None] = promise()
         done.set_result(None)
         return done
@@ -126,7 +126,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def backlog(model: Model, clock: Clock) -> Iterator[Backlog]:
-    backlog = Backlog(model, clock)
+    backlog = Backlog({"fake": model}, monotonic=clock)
     backlog.start()
     yield backlog
     for text in list(model.open):
@@ -141,7 +141,7 @@ def rows(*numbers: int) -> dict[int, str]:
 def test_every_row_gets_its_vector(backlog: Backlog, model: Model) -> None:
     shelf = Shelf("a", rows(1, 2, 3))
     backlog.attach(shelf)
-    done = backlog.wait("a", [1, 2, 3])
+    done = backlog.wait("a", {"fake": [1, 2, 3]})
     model.wait_until_asked(3)
     assert not done.done()
     model.answer("t2", "t3", "t1")
@@ -153,7 +153,7 @@ def test_every_row_gets_its_vector(backlog: Backlog, model: Model) -> None:
 def test_who_waits_hears_as_soon_as_its_own_rows_are_there(backlog: Backlog, model: Model, clock: Clock) -> None:
     shelf = Shelf("a", rows(1, 2))
     backlog.attach(shelf)
-    one, both = backlog.wait("a", [1]), backlog.wait("a", [1, 2])
+    one, both = backlog.wait("a", {"fake": [1]}), backlog.wait("a", {"fake": [1, 2]})
     model.wait_until_asked(2)
     model.answer("t1")
     # Old enough to be flushed, without waiting for more.
@@ -169,15 +169,15 @@ def test_nobody_waits_for_rows_that_have_their_vectors_or_never_were(backlog: Ba
     backlog.attach(Shelf("a", rows(1)))
     model.wait_until_asked(1)
     model.answer("t1")
-    backlog.wait("a", [1, 99]).result(SECONDS)
-    backlog.wait("a", []).result(0)
-    backlog.wait("no such space", [1]).result(0)
+    backlog.wait("a", {"fake": [1, 99]}).result(SECONDS)
+    backlog.wait("a", {"fake": []}).result(0)
+    backlog.wait("no such space", {"fake": [1]}).result(0)
 
 
 def test_more_rows_than_fit_at_once_all_come(backlog: Backlog, model: Model) -> None:
     shelf = Shelf("a", rows(*range(1, 701)))
     backlog.attach(shelf)
-    done = backlog.wait("a", range(1, 701))
+    done = backlog.wait("a", {"fake": range(1, 701)})
     most = 0
     for count in range(1, 701):
         model.wait_until_asked(count)
@@ -193,7 +193,7 @@ def test_a_full_model_is_asked_again(backlog: Backlog, model: Model, clock: Cloc
     model.full = 3
     shelf = Shelf("a", rows(1, 2))
     backlog.attach(shelf)
-    done = backlog.wait("a", [1, 2])
+    done = backlog.wait("a", {"fake": [1, 2]})
     while len(model.asked) < 2:
         clock.now += 1
         backlog.wake("a")
@@ -204,7 +204,7 @@ def test_a_full_model_is_asked_again(backlog: Backlog, model: Model, clock: Cloc
 def test_a_refused_text_is_noted_and_nobody_waits_for_it(backlog: Backlog, model: Model) -> None:
     shelf = Shelf("a", rows(1, 2))
     backlog.attach(shelf)
-    done = backlog.wait("a", [1, 2])
+    done = backlog.wait("a", {"fake": [1, 2]})
     model.wait_until_asked(2)
     model.fail("t1", VectorRefused("no vector for this"))
     model.answer("t2")
@@ -219,7 +219,7 @@ def test_a_text_that_memory_had_no_room_for_is_told_of_and_comes_again_later(
 ) -> None:
     shelf = Shelf("a", rows(1, 2))
     backlog.attach(shelf)
-    first, both = backlog.wait("a", [1]), backlog.wait("a", [1, 2])
+    first, both = backlog.wait("a", {"fake": [1]}), backlog.wait("a", {"fake": [1, 2]})
     model.wait_until_asked(2)
     model.fail("t1", VectorRefused("no room", reason="NO_MEMORY"))
     assert set(first.result(SECONDS)) == {1}
@@ -228,12 +228,12 @@ def test_a_text_that_memory_had_no_room_for_is_told_of_and_comes_again_later(
     # Not written down: it is pending still, also for the next start.
     assert shelf.refused == {}
     # Who asks for it meanwhile waits for nothing.
-    backlog.wait("a", [1]).result(SECONDS)
+    backlog.wait("a", {"fake": [1]}).result(SECONDS)
     assert model.asked == ["t1", "t2"]
     clock.now += 3600
     backlog.wake("a")
     model.wait_until_asked(3)
-    done = backlog.wait("a", [1])
+    done = backlog.wait("a", {"fake": [1]})
     model.answer("t1")
     assert done.result(SECONDS) == {}
     assert shelf.vectors == {1: 1.0, 2: 2.0}
@@ -243,7 +243,7 @@ def test_a_text_that_memory_had_no_room_for_is_told_of_and_comes_again_later(
 def test_what_failed_in_passing_is_tried_again(backlog: Backlog, model: Model, clock: Clock, error: Exception) -> None:
     shelf = Shelf("a", rows(1, 2))
     backlog.attach(shelf)
-    done = backlog.wait("a", [1, 2])
+    done = backlog.wait("a", {"fake": [1, 2]})
     model.wait_until_asked(2)
     model.fail("t1", error)
     model.answer("t2")
@@ -259,7 +259,7 @@ def test_what_failed_in_passing_is_tried_again(backlog: Backlog, model: Model, c
 def test_a_failure_while_the_next_rows_are_read_is_not_forgotten(backlog: Backlog, model: Model, clock: Clock) -> None:
     shelf = Shelf("a", rows(1))
     backlog.attach(shelf)
-    first = backlog.wait("a", [1])
+    first = backlog.wait("a", {"fake": [1]})
     model.wait_until_asked(1)
     failed: list[bool] = []
 
@@ -271,7 +271,7 @@ def test_a_failure_while_the_next_rows_are_read_is_not_forgotten(backlog: Backlo
 
     shelf.before_answer = fail_now
     shelf.rows[2] = "t2"
-    second = backlog.wait("a", [2])
+    second = backlog.wait("a", {"fake": [2]})
     model.wait_until_asked(2)
     model.answer("t2")
     assert not first.done()
@@ -294,8 +294,8 @@ def test_a_space_that_cannot_be_read_is_tried_again_and_holds_up_no_other(
     model.wait_until_asked(1)
     assert model.asked == ["t2"]
     model.answer("t2")
-    backlog.wait("b", [2]).result(SECONDS)
-    done = backlog.wait("a", [1])
+    backlog.wait("b", {"fake": [2]}).result(SECONDS)
+    done = backlog.wait("a", {"fake": [1]})
     while not model.open:
         clock.now += 2
         backlog.wake("a")
@@ -310,7 +310,7 @@ def test_vectors_that_could_not_be_kept_are_tried_again_later_and_not_made_twice
     shelf = Shelf("a", rows(1))
     shelf.fail_keeps = [OSError("disk full")]
     backlog.attach(shelf)
-    done = backlog.wait("a", [1])
+    done = backlog.wait("a", {"fake": [1]})
     model.wait_until_asked(1)
     model.answer("t1")
     while not done.done():
@@ -324,7 +324,7 @@ def test_vectors_that_could_not_be_kept_are_tried_again_later_and_not_made_twice
 def test_nobody_waits_for_what_is_gone(backlog: Backlog, model: Model) -> None:
     shelf = Shelf("a", rows(1, 2))
     backlog.attach(shelf)
-    done = backlog.wait("a", [1, 2])
+    done = backlog.wait("a", {"fake": [1, 2]})
     model.wait_until_asked(2)
     del shelf.rows[1]
     backlog.gone("a", [1])
@@ -335,7 +335,7 @@ def test_nobody_waits_for_what_is_gone(backlog: Backlog, model: Model) -> None:
 
 def test_who_waits_on_a_space_that_is_closed_is_let_go(backlog: Backlog, model: Model) -> None:
     backlog.attach(Shelf("a", rows(1)))
-    done = backlog.wait("a", [1])
+    done = backlog.wait("a", {"fake": [1]})
     model.wait_until_asked(1)
     backlog.detach("a")
     done.result(SECONDS)
@@ -345,7 +345,7 @@ def test_who_waits_on_a_space_that_is_closed_is_let_go(backlog: Backlog, model: 
     backlog.attach(well)
     model.wait_until_asked(2)
     model.answer("t2")
-    backlog.wait("b", [2]).result(SECONDS)
+    backlog.wait("b", {"fake": [2]}).result(SECONDS)
 
 
 def test_a_large_space_does_not_starve_a_small_one(backlog: Backlog, model: Model) -> None:
@@ -361,11 +361,11 @@ def test_a_large_space_does_not_starve_a_small_one(backlog: Backlog, model: Mode
     # Its turn came before the large one's fourth helping.
     assert "t9001" in model.asked[:helpings]
     model.answer("t9001")
-    backlog.wait("small", [9001]).result(SECONDS)
+    backlog.wait("small", {"fake": [9001]}).result(SECONDS)
 
 
 def test_closing_stops_the_feeding(model: Model) -> None:
-    backlog = Backlog(model)
+    backlog = Backlog({"fake": model})
     backlog.start()
     backlog.attach(Shelf("a", rows(1)))
     model.wait_until_asked(1)
@@ -373,4 +373,98 @@ def test_closing_stops_the_feeding(model: Model) -> None:
     backlog.wake("a")
     assert model.asked == ["t1"]
     # Closing one that never ran is fine too.
-    Backlog(model).close()
+    Backlog({"fake": model}).close()
+
+
+# Several models.
+
+
+class Two:
+    """A model for texts in "z", one for those in "e"; "b" goes to both. A shelf that knows each one's own."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.models = {"zh": Model(), "en": Model()}
+        self.backlog = Backlog(self.models, self.route, clock)
+
+    @staticmethod
+    def route(text: str) -> tuple[str, ...]:
+        return {"z": ("zh",), "e": ("en",), "b": ("zh", "en")}[text[0]]
+
+
+class TwoShelf:
+    name = "a"
+
+    def __init__(self, *texts: str) -> None:
+        self.shelves = {model: Shelf("a", {int(text[1:]): text for text in texts}) for model in ("zh", "en")}
+
+    def pending(self, model: str, after: int, limit: int) -> list[tuple[int, str]]:
+        return self.shelves[model].pending(model, after, limit)
+
+    def keep(self, model: str, rowids: RowIds, vectors: Matrix) -> Future[RowIds]:
+        return self.shelves[model].keep(model, rowids, vectors)
+
+    def refuse(self, model: str, rowids: Sequence[int], reason: str) -> Future[None]:
+        return self.shelves[model].refuse(model, rowids, reason)
+
+
+@pytest.fixture
+def two(clock: Clock) -> Iterator[Two]:
+    two = Two(clock)
+    two.backlog.start()
+    yield two
+    for model in two.models.values():
+        for text in list(model.open):
+            model.answer(text)
+    two.backlog.close()
+
+
+def test_each_model_is_given_its_texts_and_the_others_are_written_down_as_not_for_it(two: Two) -> None:
+    shelf = TwoShelf("z1", "e2", "b3")
+    two.backlog.attach(shelf)
+    done = two.backlog.wait("a", {"zh": [1, 3], "en": [2, 3]})
+    for model, texts in (("zh", ["z1", "b3"]), ("en", ["e2", "b3"])):
+        two.models[model].wait_until_asked(2)
+        assert two.models[model].asked == texts
+        assert not done.done()
+        two.models[model].answer(*texts)
+    assert done.result(SECONDS) == {}
+    assert set(shelf.shelves["zh"].vectors) == {1, 3} and shelf.shelves["zh"].refused == {2: "NOT_ROUTED"}
+    assert set(shelf.shelves["en"].vectors) == {2, 3} and shelf.shelves["en"].refused == {1: "NOT_ROUTED"}
+
+
+def test_who_waits_for_what_is_not_for_a_model_waits_for_nothing(two: Two) -> None:
+    two.backlog.attach(TwoShelf(*(f"z{n}" for n in range(1, 100))))
+    assert two.backlog.wait("a", {"en": range(1, 100)}).result(SECONDS) == {}
+    assert two.models["en"].asked == []
+
+
+def test_a_long_way_past_what_is_not_for_a_model_holds_up_no_other(two: Two) -> None:
+    shelf = TwoShelf(*(f"e{n}" for n in range(1, 1001)), "z2000")
+    two.backlog.attach(shelf)
+    # Nothing comes back meanwhile but what is asked first, so that "en" is fed as often as "zh" is.
+    for count in range(1, 1001):
+        two.models["en"].wait_until_asked(count)
+        two.models["en"].answer(f"e{count}")
+        if two.models["zh"].asked:
+            break
+    two.models["zh"].wait_until_asked(1)
+    two.models["zh"].answer("z2000")
+    two.backlog.wait("a", {"zh": [2000]}).result(SECONDS)
+
+
+def test_a_text_of_two_models_is_found_by_words_only_when_neither_has_a_vector(two: Two) -> None:
+    two.backlog.attach(TwoShelf("b1", "b2"))
+    done = two.backlog.wait("a", {"zh": [1, 2], "en": [1, 2]})
+    for model in two.models.values():
+        model.wait_until_asked(2)
+        model.fail("b1", VectorRefused("none"))
+    two.models["zh"].fail("b2", VectorRefused("none"))
+    two.models["en"].answer("b2")
+    assert set(done.result(SECONDS)) == {1}
+
+
+def test_closing_a_space_lets_those_go_who_wait_for_several_models(two: Two) -> None:
+    two.backlog.attach(TwoShelf("b1"))
+    done = two.backlog.wait("a", {"zh": [1], "en": [1]})
+    two.backlog.detach("a")
+    assert done.result(SECONDS) == {}

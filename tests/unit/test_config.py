@@ -27,9 +27,21 @@ def test_a_file_changes_only_what_it_names(tmp_path: Path) -> None:
     assert config.limits.text_bytes == Config().limits.text_bytes
 
 
+def test_a_table_of_strings_is_read_whole_and_frozen(tmp_path: Path) -> None:
+    config = loaded(tmp_path, "[admission.patterns]\nplate = '沪A[0-9]{5}'\n\"工号\" = 'E-[0-9]{6}'\n")
+    assert dict(config.admission.patterns) == {"plate": "沪A[0-9]{5}", "工号": "E-[0-9]{6}"}
+    with pytest.raises(TypeError):
+        config.admission.patterns["plate"] = ""  # type: ignore[index]  # that it cannot be set is the point
+
+
 @pytest.mark.parametrize(
     ("text", "field"),
     [
+        ("[admission]\npatterns = 3\n", "admission.patterns"),
+        ("[admission.patterns]\nplate = 3\n", "admission.patterns.plate"),
+        ("[admission.patterns.deep]\nplate = 'x'\n", "admission.patterns.deep"),
+        ("[admission]\nkeep = 'greeting'\n", "admission.keep"),
+        ("[admission]\nredact = 'no'\n", "admission.redact"),
         ("[limits]\ntop_k = 0\n", "limits.top_k"),
         ("[limits]\ntop_k = true\n", "limits.top_k"),
         ("[limits]\ntop_k = 1.5\n", "limits.top_k"),

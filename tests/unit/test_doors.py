@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 EDGE = ROOT / "edge"
 
 LEAVES = {"errors", "types", "ports", "config", "futures"}
-ROOMS = {"admission", "ledger", "embedder", "index", "lexicon", "graph", "understand", "recall", "lan"}
+ROOMS = {"admission", "ledger", "embedder", "index", "lexicon", "graph", "understand", "recall", "working", "lan"}
 
 # Who may import what, besides itself. A part is a file or a package right under edge/.
 SEES = {
@@ -22,11 +22,11 @@ SEES = {
     "clock": LEAVES,
     "ingest": LEAVES,
     "backlog": LEAVES,
-    "views": LEAVES | {"ledger"},
+    "views": LEAVES | {"ledger", "index", "ingest"},
     "space": LEAVES | {"ledger", "index", "ingest", "backlog", "views"},
     "spaces": LEAVES | {"admission", "ledger", "backlog", "space", "views"},
     "upkeep": LEAVES | ROOMS | {"spaces", "clock"},
-    "service": LEAVES | {"v1", "ingest", "space", "spaces", "recall", "admission", "lan"},
+    "service": LEAVES | {"v1", "ingest", "space", "spaces", "recall", "admission", "working", "lan"},
     "appliance": LEAVES | ROOMS | {"clock", "backlog", "spaces", "upkeep", "service", "console"},
     # Of lan what both ends of a pairing compute, what a box's certificate is known by, and where boxes are.
     "client": LEAVES | {"v1", "lan.handshake", "lan.tls", "lan.words", "lan.discover"},
@@ -48,6 +48,9 @@ SEES_MORE = {
     "cli.benches.ceiling": {"embedder"},
     "cli.benches.governor": {"embedder"},
     "cli.benches.ingest": {"admission", "index"},
+    "cli.benches.quality": {"embedder", "lexicon", "recall"},
+    "cli.benches.quality_pool": {"admission", "index", "ledger"},
+    "cli.benches.quality_sets": {"admission"},
     "cli.benches.recall": {"index", "ledger", "recall"},
     "cli.benches.rebuild": {"clock", "embedder", "index", "ledger", "lexicon"},
 }

@@ -75,9 +75,9 @@ def vectorizer() -> AtOnce:
 
 @contextlib.contextmanager
 def running(data: Path, clock: Clock, vectorizer: AtOnce, limit: int = 5, read_only: str = "") -> Iterator[Spaces]:
-    backlog = Backlog(vectorizer)
+    backlog = Backlog({vectorizer.info.id: vectorizer})
     config = Config(limits=Limits(spaces=limit), storage=Storage(space_idle=IDLE))
-    opened = Spaces(data, config, clock, WordLexicon(), backlog, vectorizer.info, read_only=read_only)
+    opened = Spaces(data, config, clock, WordLexicon(), backlog, [vectorizer.info], read_only=read_only)
     try:
         opened.open_all()
         backlog.start()
@@ -274,9 +274,9 @@ def test_what_cannot_be_erased_is_named_and_keeps_no_box_from_starting(
 
 
 def test_no_index_tends_itself_while_the_device_has_no_room_for_it(
-    spaces: Spaces, monkeypatch: pytest.MonkeyPatch
+    spaces: Spaces, vectorizer: AtOnce, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index = spaces.open("private/desk").index
+    index = spaces.open("private/desk").indexes[vectorizer.info.id]
     due: list[str] = []
     say(spaces, "private/desk", "台灯是绿色的")
     spaces.allow_background(False)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 
 from edge.errors import DataLoss, DiskFull, VectorRefused
 from edge.futures import promise
-from edge.ingest import Draft, Ingest, Stored
+from edge.ingest import Admitted, Batch, Draft, Ingest, Stored
 from edge.types import Piece, Turn, TurnState
 
 SAID = Turn("test", "s", 0, "user", 1_000_000, "说过的话")
@@ -25,6 +27,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self.logged: list[Draft] = []
+        self.tally: Counter[str] = Counter()
         self.log_error: Exception | None = None
         self.rows: list[tuple[Sequence[Draft], Future[tuple[int, ...]]]] = []
         self.table: dict[bytes, tuple[str, ...]] = {}
@@ -33,13 +36,15 @@ class Ledger:
         self.asked: list[tuple[str, ...]] = []
         self.refused: dict[int, VectorRefused] = {}
 
-    def append(self, decide: Callable[[], Sequence[Draft]]) -> Future[Future[tuple[int, ...]]]:
-        drafts = list(decide())
+    def append(self, decide: Callable[[], Batch]) -> Future[Future[tuple[int, ...]]]:
+        batch = decide()
+        drafts = list(batch.drafts)
         answer: Future[Future[tuple[int, ...]]] = promise()
         if self.log_error is not None:
             answer.set_exception(self.log_error)
             return answer
         self.logged += drafts
+        self.tally.update(batch.tally)
         rows: Future[tuple[int, ...]] = promise()
         if drafts:
             self.rows.append((drafts, rows))
@@ -62,6 +67,9 @@ class Ledger:
     def known(self, fingerprints: Sequence[bytes]) -> dict[bytes, tuple[str, ...]]:
         return {print_: self.table[print_] for print_ in fingerprints if print_ in self.table}
 
+    def before(self, turn: Turn) -> tuple[int, str]:
+        return turn.seq, "before"
+
     def forgotten(self, fingerprints: Sequence[bytes]) -> set[bytes]:
         return self.erased & set(fingerprints)
 
@@ -80,6 +88,32 @@ class Ledger:
         return future
 
 
+@dataclasses.dataclass
+class Found:
+    """A turn as the gate below lets it through."""
+
+    turn: Turn
+    noise: Rule | None = None
+    hidden: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass
+class Rule:
+    rule: str
+    reason: str
+
+
+class Gate:
+    """Digits are secrets, and a text of dots is noise."""
+
+    def admit(self, turn: Turn, before: Callable[[Turn], tuple[int, str]]) -> Admitted:
+        assert before(turn) == (turn.seq, "before")
+        digits = sum(map(str.isdigit, turn.text))
+        clean = dataclasses.replace(turn, text=re.sub(r"\d", "#", turn.text))
+        noise = Rule("dots", "it is dots") if not turn.text.strip(".") else None
+        return Found(clean, noise, {"digit": digits} if digits else {})
+
+
 @pytest.fixture
 def ledger() -> Ledger:
     return Ledger()
@@ -87,7 +121,7 @@ def ledger() -> Ledger:
 
 @pytest.fixture
 def ingest(ledger: Ledger) -> Ingest:
-    return Ingest(ledger, cut)
+    return Ingest(ledger, Gate(), cut)
 
 
 def cut(text: str) -> tuple[Piece, ...]:
@@ -186,10 +220,62 @@ def test_a_forgotten_turn_does_not_come_back_by_itself(ingest: Ingest, ledger: L
     assert [draft.turn for draft in ledger.logged] == [other]
 
 
+def test_what_is_kept_is_what_the_gate_left_of_it_and_its_fingerprint_is_of_that(
+    ingest: Ingest, ledger: Ledger
+) -> None:
+    (result,) = ingest.store(turns("门牌12号")).result(0).results
+    (draft,) = ledger.logged
+    assert (draft.turn.text, result.hidden) == ("门牌##号", {"digit": 2})
+    assert result.fingerprint == draft.fingerprint == turns("门牌##号")[0].fingerprint()
+    assert ledger.tally == {"secret/digit": 2}
+    assert states(ingest.store(turns("门牌12号")).result(0)) == [DUPLICATE]
+    assert ledger.tally == {"secret/digit": 2}
+
+
+def test_noise_is_kept_out_by_its_rule_each_time_and_its_neighbours_go_on(ingest: Ingest, ledger: Ledger) -> None:
+    stored = ingest.store(turns("甲乙", "...", "丙")).result(0)
+    assert states(stored) == [STORED, FILTERED, STORED]
+    assert [draft.turn.text for draft in ledger.logged] == ["甲乙", "丙"]
+    noise = stored.results[1]
+    assert noise.error is not None
+    assert (noise.rule, noise.error.reason, noise.memory_ids) == ("dots", "NOISE", ())
+    assert noise.error.message.startswith("kept out as noise (dots): it is dots; ")
+    assert states(ingest.store([dataclasses.replace(SAID, seq=1, text="...")]).result(0)) == [FILTERED]
+    assert ledger.tally == {"noise/dots": 2}
+    ledger.apply()
+    ledger.index()
+    assert [result.state for result in stored.found()] == [TurnState.SEARCHABLE, FILTERED, TurnState.SEARCHABLE]
+
+
+def test_the_last_three_of_each_rule_are_told_without_their_text(ingest: Ingest) -> None:
+    for seq in range(5):
+        ingest.store([dataclasses.replace(SAID, seq=seq, text="." * (seq + 1))]).result(0)
+    assert [(one.rule, one.source, one.session, one.seq, one.length) for one in ingest.samples()] == [
+        ("dots", "test", "s", seq, seq + 1) for seq in (2, 3, 4)
+    ]
+    ingest.forget_samples()
+    assert ingest.samples() == ()
+
+
+def test_what_was_kept_once_is_a_duplicate_also_when_it_would_be_noise_now(ingest: Ingest, ledger: Ledger) -> None:
+    dots = dataclasses.replace(SAID, text="..")
+    ledger.table[dots.fingerprint()] = ("kept",)
+    (result,) = ingest.store([dots]).result(0).results
+    assert (result.state, result.memory_ids) == (DUPLICATE, ("kept",))
+
+
+def test_what_was_forgotten_says_so_before_anything_else(ingest: Ingest, ledger: Ledger) -> None:
+    dots = dataclasses.replace(SAID, text="..")
+    ledger.erased = {dots.fingerprint()}
+    (result,) = ingest.store([dots]).result(0).results
+    assert (result.state, result.rule) == (FILTERED, "forgotten")
+    assert ledger.tally == {}
+
+
 @given(st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=6), max_size=8), st.data())
 def test_whatever_is_sent_again_each_turn_is_logged_once(batches: list[list[int]], data: st.DataObject) -> None:
     ledger = Ledger()
-    ingest = Ingest(ledger, cut)
+    ingest = Ingest(ledger, Gate(), cut)
     for batch in batches:
         stored = ingest.store([dataclasses.replace(SAID, seq=seq) for seq in batch]).result(0)
         assert set(states(stored)) <= {STORED, DUPLICATE}

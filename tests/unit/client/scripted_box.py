@@ -61,6 +61,7 @@ class ScriptedBox(
         self.memories: dict[str, types_pb2.Memory] = {}
         self.calls: list[str] = []
         self.questions: list[str] = []
+        self.levels: list[str] = []
         self.batches: list[int] = []
         self.metadata: dict[str, str] = {}
         # Ingest: break the stream after so many messages were stored, unacknowledged.
@@ -164,6 +165,7 @@ class ScriptedBox(
 
     async def GetMemory(self, request: memory_pb2.GetMemoryRequest, context: Any) -> Any:  # noqa: N802  # gRPC's name
         await self._unary("GetMemory", context)
+        self.levels.append(types_pb2.Level.Name(request.level))
         memory = self.memories.get(request.id.rpartition("/")[2])
         if memory is None:
             await abort(context, rich("NOT_FOUND", "id: there is no such memory; `edge ls` gives ids", field="id"))
@@ -171,6 +173,7 @@ class ScriptedBox(
 
     async def ListMemories(self, request: memory_pb2.ListMemoriesRequest, context: Any) -> Any:  # noqa: N802  # gRPC's name
         await self._unary("ListMemories", context)
+        self.levels.append(types_pb2.Level.Name(request.level))
         start = int(request.page_token or 0)
         found = [
             memory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from pathlib import Path
 
 from uuid6 import uuid7
@@ -33,8 +34,13 @@ class TickingClock:
 class Characters:
     """A lexicon whose words are the characters, and the runs between spaces."""
 
+    version = 1
+
     def index_terms(self, text: str) -> list[str]:
         return text.split() + [character for character in text if not character.isspace()]
+
+    def share(self, terms: Sequence[str], text: str) -> float:
+        return sum(term in text for term in terms) / len(terms) if terms else 0.0
 
     def query_terms(self, text: str) -> list[str]:
         return list(dict.fromkeys(self.index_terms(text)))

@@ -18,6 +18,7 @@ from edge.ledger.events import (
     Foreign,
     Forgotten,
     LineError,
+    Tallied,
     decode,
     encode,
     mark,
@@ -59,6 +60,7 @@ EVENTS = st.one_of(
         TIMES,
         st.dictionaries(ANY_TEXT, st.tuples(st.integers(0, 9), TIMES), max_size=3),
     ),
+    st.builds(Tallied, st.integers(1, 2**53), TIMES, st.dictionaries(ANY_TEXT, st.integers(0, 2**40), max_size=3)),
 )
 
 

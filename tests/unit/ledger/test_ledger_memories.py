@@ -14,7 +14,7 @@ from ledger_fakes import KEY, START, Characters, Ledger, said, turn
 
 from edge.errors import DataLoss
 from edge.ledger.database import Database
-from edge.ledger.events import Accesses, Erased, Event, Forgotten, TurnSaid, mark
+from edge.ledger.events import Accesses, Erased, Event, Forgotten, Tallied, TurnSaid, mark
 from edge.ledger.memories import Memories
 from edge.ledger.migrations import MIGRATIONS
 from edge.ledger.queries import Queries
@@ -29,6 +29,7 @@ TABLES = {
     "tags": "SELECT t.tag, m.id FROM tags t LEFT JOIN memories m ON m.rowid = t.memory ORDER BY 1, 2",
     "erased": "SELECT * FROM erased ORDER BY mark",
     "forgets": "SELECT id, n, at FROM forgets ORDER BY id",
+    "tallies": "SELECT * FROM tallies ORDER BY name",
 }
 
 
@@ -116,7 +117,7 @@ def test_what_has_no_vector_of_a_model_is_pending_until_it_has_or_is_refused(led
     ledger.say(*[turn(f"text {i}", i) for i in range(4)])
     ids = rowids(ledger)
     ledger.memories.put_vectors("m", np.array(ids[:1]), vectors(1)).result()
-    ledger.memories.refuse_vector("m", ids[1], "NaN").result()
+    ledger.memories.refuse_vectors("m", [ids[1]], "NaN").result()
     assert ledger.queries.pending("m", 0, 10) == [(ids[2], "text 2"), (ids[3], "text 3")]
     assert ledger.queries.pending("m", ids[2], 10) == [(ids[3], "text 3")]
     assert ledger.queries.pending("m", 0, 1) == [(ids[2], "text 2")]
@@ -218,8 +219,11 @@ def test_frequent_terms_give_way_to_rare_ones_and_alone_give_the_newest(
 
     monkeypatch.setattr(words, "POSTINGS", 10)
     ledger.say(*[turn(f"的 {i}" if i != 5 else "的 稀", i) for i in range(30)])
-    assert search(ledger, "的 稀", limit=3) == ["的 稀"]
+    assert search(ledger, "的 稀", limit=3) == ["的 稀", "的 29", "的 28"]
     assert search(ledger, "的", limit=3) == ["的 29", "的 28", "的 27"]
+    assert search(ledger, "的", Filter(until=START + 2), limit=3) == ["的 1", "的 0"]
+    monkeypatch.setattr(words, "_FEW", 1)
+    monkeypatch.setattr(words, "FILTERED", 10)
     assert search(ledger, "的", Filter(until=START + 2), limit=3) == ["的 1", "的 0"]
 
 
@@ -332,6 +336,23 @@ def test_a_damaged_database_fails_every_later_event_instead_of_skipping_one(
     database.close()
 
 
+def test_tallies_add_up_and_an_event_counts_once_however_often_it_is_applied(ledger: Ledger) -> None:
+    first = Tallied(1, START, {"noise/greeting": 3, "secret/bank_card": 1})
+    second = Tallied(2, START, {"noise/greeting": 1})
+    for events in ([first], [first, second], [second]):
+        ledger.memories.apply(events).result()
+    assert ledger.queries.tallies() == {"noise/greeting": 4, "secret/bank_card": 1}
+
+
+def test_what_was_said_before_is_the_newest_version_of_the_turn_or_of_the_one_before_it(ledger: Ledger) -> None:
+    ledger.say(turn("第一句", 1), turn("甲" * 300 + "乙", 4), turn("别处", 5, session="s2"))
+    before = ledger.queries.said_before
+    first, last = (1, "第一句"), (4, "乙")
+    assert [before("chat", "s1", seq) for seq in (0, 1, 2, 4, 9)] == [(-1, ""), first, first, last, last]
+    ledger.say(turn("改过的", 4))
+    assert before("chat", "s1", 5) == (4, "改过的")
+
+
 def test_a_database_made_anew_has_another_generation(tmp_path: Path) -> None:
     with Ledger(tmp_path / "a") as one, Ledger(tmp_path / "b") as two:
         assert one.queries.generation() != two.queries.generation()
@@ -343,7 +364,7 @@ def histories(draw: st.DrawFn) -> list[Event]:
     events: list[Event] = []
     living: dict[int, TurnSaid] = {}
     for n in range(1, draw(st.integers(1, 12)) + 1):
-        kind = draw(st.sampled_from(["turn", "turn", "turn", "forget", "erased", "accesses"]))
+        kind = draw(st.sampled_from(["turn", "turn", "turn", "forget", "erased", "accesses", "tallied"]))
         if kind == "forget" and living:
             seqs = draw(st.sets(st.sampled_from([event.turn.seq for event in living.values()]), min_size=1))
             turns = tuple(n for n, event in living.items() if event.turn.seq in seqs)
@@ -355,6 +376,8 @@ def histories(draw: st.DrawFn) -> list[Event]:
         elif kind == "accesses":
             ids = [piece.id for event in living.values() for piece in event.pieces]
             events.append(Accesses(n, START, dict.fromkeys(ids, (n, START))))
+        elif kind == "tallied":
+            events.append(Tallied(n, START, {"noise/greeting": n, f"secret/{n % 2}": 1}))
         else:
             text = draw(st.text("猫狗ab \0", min_size=1, max_size=12))
             living[n] = said(n, turn(text, draw(st.integers(0, 2)), tags=draw(st.sampled_from([(), ("t",)]))), size=5)

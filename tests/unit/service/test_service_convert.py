@@ -27,6 +27,7 @@ MEMORY = Memory(
     rowid=1, id="0197", kind="turn", state=MemoryState.CONFIRMED, text="第一句。第二句。", source="claude", session="s",
     seq=3, role="user", occurred_at=NOW - DAY, created_at=NOW - DAY + 1, weight=2.0, tags=("a", "b"), access_count=4,
     accessed_at=0, archived=False, piece=0, pieces=2, attributes=b"\x80", space="private/x",
+    replaced_by="0198", valid_from=NOW - 2 * DAY, valid_until=NOW,
 )  # fmt: skip
 
 
@@ -93,7 +94,8 @@ def test_a_filter_that_asks_too_much_is_refused(message: types_pb2.Filter, field
 
 def test_a_memory_goes_out_with_all_it_has() -> None:
     message = convert.memory_message(MEMORY, NOW)
-    converted = {"state", "tags", "occurred_at", "created_at", "decay"}
+    # What a memory took the place of is told by GetMemory, which looks for it.
+    converted = {"state", "tags", "occurred_at", "created_at", "decay", "valid_from", "valid_until", "replaces"}
     for name in {field.name for field in message.DESCRIPTOR.fields} - converted:
         assert getattr(message, name) == getattr(MEMORY, name), name
     assert list(message.tags) == ["a", "b"]
@@ -102,7 +104,9 @@ def test_a_memory_goes_out_with_all_it_has() -> None:
     assert convert.micros(message.created_at, "") == MEMORY.created_at
     unset = {field.name for field in message.DESCRIPTOR.fields} - {field.name for field, _ in message.ListFields()}
     # Those that are zero here.
-    assert unset == {"archived", "piece"}
+    assert unset == {"archived", "piece", "replaces"}
+    assert convert.micros(message.valid_from, "") == MEMORY.valid_from
+    assert convert.micros(message.valid_until, "") == MEMORY.valid_until
 
 
 @given(st.integers(0, LAST), st.integers(0, LAST), st.integers(0, LAST))
@@ -115,13 +119,19 @@ def test_decay_lies_between_nothing_and_one_whatever_the_clocks_say(occurred: in
 
 
 def test_an_answer_goes_out_with_its_evidence() -> None:
-    signals = Signals(0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+    signals = Signals(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
     answer = Answer(
-        (Hit(MEMORY, 0.75, signals),), Depth.DEEP, "回忆一下", "block", (("words", 0.25), ("total", 0.5)), ("a note",)
+        (Hit(MEMORY, 0.75, signals, 1.25),),
+        Depth.DEEP,
+        "回忆一下",
+        "block",
+        (("words", 0.25), ("total", 0.5)),
+        ("a note",),
     )
-    message = convert.answer_message(answer, ["private/x"], NOW, Level.DETAIL)
-    assert message.hits[0].score == 0.75
-    assert [value for _, value in message.hits[0].signals.ListFields()] == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+    message = convert.answer_message(answer, ["private/x"], NOW)
+    assert (message.hits[0].score, message.hits[0].relevance) == (0.75, 1.25)
+    sent = {field.name: value for field, value in message.hits[0].signals.ListFields()}
+    assert sent == dataclasses.asdict(signals)
     assert (message.depth, message.trigger, message.context) == (memory_pb2.DEPTH_DEEP, "回忆一下", "block")
     assert message.timing.total.ToMilliseconds() == 500
     assert [(stage.stage, stage.took.ToMilliseconds()) for stage in message.timing.stages] == [("words", 250)]
@@ -129,9 +139,10 @@ def test_an_answer_goes_out_with_its_evidence() -> None:
 
 
 def test_a_receipt_goes_out_whole() -> None:
-    receipt = Receipt("id", True, 1, 2, 3, 4, 5, ("m",))
+    receipt = Receipt("id", True, 1, 2, 3, 4, 5, ("m",), 6, 7, 8, ("mark",), 9_000_000)
     message = convert.receipt_message(receipt)
-    assert [value for _, value in message.ListFields()] == ["id", True, 1, 2, 3, 4, 5, ["m"]]
+    values = [value for _, value in message.ListFields()]
+    assert values == ["id", True, 1, 2, 3, 4, 5, ["m"], 6, 7, 8, ["mark"], Timestamp(seconds=9)]
 
 
 @pytest.mark.parametrize(

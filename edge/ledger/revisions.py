@@ -1,0 +1,158 @@
+"""What can change about a memory, and how a change is taken back; never a word of what it says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict, cast
+
+from edge.types import Memory, MemoryState, Micros
+
+# Why memories were changed, as the log has it. A later version may have more, so it is a plain string.
+CONFIRMED, REJECTED, PROMOTED = "confirmed", "rejected", "promoted"
+MERGED, REPLACED = "merged", "replaced"
+ARCHIVED, RESTORED = "archived", "restored"
+WEIGHTED, UNDONE = "weighted", "undone"
+# Hidden until it is erased; see erase.hide.
+FORGOTTEN = "forgotten"
+REASONS = (CONFIRMED, REJECTED, PROMOTED, MERGED, REPLACED, ARCHIVED, RESTORED, WEIGHTED, UNDONE, FORGOTTEN)
+# FailedPrecondition.reason of what cannot be undone.
+NOT_UNDOABLE = "NOT_UNDOABLE"
+
+_MAX_COUNT = 2**53
+_MAX_WEIGHT = 10.0
+
+
+class Fields(TypedDict, total=False):
+    """Those of a memory's fields that a change is about; each is an attribute of Memory."""
+
+    state: MemoryState
+    weight: float
+    archived: bool
+    replaced_by: str | None
+    valid_from: Micros | None
+    valid_until: Micros | None
+    access_count: int
+    accessed_at: Micros
+
+
+FIELDS = tuple(Fields.__annotations__)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Of one memory: what the fields were, and what they are to be. Both have the same keys."""
+
+    id: str
+    before: Fields
+    after: Fields
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One event of the log that changed memories. `by` is "owner", a client's name, or "rule"."""
+
+    n: int
+    at: Micros
+    id: str
+    why: str
+    by: str
+    changes: tuple[Change, ...]
+    # The revision that this one took back; and the one that took this one back, if it is so at present.
+    undoes: str = ""
+    undone_by: str = ""
+
+
+def change(memory: Memory, **after: Any) -> Change:
+    """From a memory as it is to `after`, keywords of Fields. What is so already is left out; all of it, perhaps.
+
+    A rejected memory is archived by that, so that whatever keeps archived ones out keeps it out too.
+    """
+    if after.get("state") is MemoryState.REJECTED:
+        after = {"archived": True, **after}
+    different = {name: value for name, value in after.items() if getattr(memory, name) != value}
+    return Change(memory.id, _fields({name: getattr(memory, name) for name in different}), _fields(different))
+
+
+def check(changed: Change) -> Change:
+    """The change, if it can be written. Raises ValueError: whoever planned it is wrong."""
+    if changed.before.keys() != changed.after.keys() or not changed.after:
+        raise ValueError("a change must name the same fields before and after, one at least")
+    for fields in (changed.before, changed.after):
+        if decoded(encoded(fields)) != fields:
+            raise ValueError("a change has a field or a value that the log cannot hold")
+    return changed
+
+
+def inverse(changes: Sequence[Change], now: Mapping[str, Memory]) -> list[Change]:
+    """What takes these changes back, given the memories as they are now; those that are erased are passed over.
+
+    A field goes back if it is still as the changes left it; one that is as it was before is left alone. Recalls go on
+    meanwhile, so of counts the difference is taken off. Raises Conflict where a field was changed again since.
+    """
+    found = []
+    for done in changes:
+        memory = now.get(done.id)
+        if memory is None:
+            continue
+        back: dict[str, Any] = {}
+        for name, was in done.before.items():
+            left: Any = done.after.get(name)
+            current = getattr(memory, name)
+            if name == "access_count":
+                back[name] = max(0, current - (left - was))
+            elif current == left:
+                back[name] = was
+            elif current != was and name != "accessed_at":
+                raise Conflict(done.id)
+        taken = change(memory, **back)
+        if taken.after:
+            found.append(taken)
+    return found
+
+
+class Conflict(Exception):  # named like what it says, as edge.errors has it
+    """A memory was changed again since; `memory` is its id."""
+
+    def __init__(self, memory: str) -> None:
+        super().__init__(f"memory {memory} was changed again since")
+        self.memory = memory
+
+
+def encoded(fields: Fields) -> dict[str, Any]:
+    """As JSON has it: the state by its name, and always in the same order."""
+    raw: dict[str, Any] = {name: fields[name] for name in FIELDS if name in fields}  # type: ignore[literal-required]  # names of Fields
+    return {name: value.name.lower() if isinstance(value, MemoryState) else value for name, value in raw.items()}
+
+
+def decoded(raw: Mapping[str, Any]) -> Fields:
+    """Fields of a later version are passed over. Raises ValueError, KeyError or TypeError for what is no such field."""
+    found: dict[str, Any] = {}
+    for name in FIELDS:
+        if name in raw:
+            value = raw[name]
+            found[name] = MemoryState[value.upper()] if name == "state" else value
+            if not _sound(name, found[name]):
+                raise ValueError(f"{name} has no such value")
+    return _fields(found)
+
+
+def _sound(name: str, value: object) -> bool:
+    if name == "state":
+        return isinstance(value, MemoryState)
+    if name == "archived":
+        return isinstance(value, bool)
+    if name == "replaced_by":
+        return value is None or (isinstance(value, str) and bool(value))
+    if isinstance(value, bool):
+        return False
+    if name == "weight":
+        return isinstance(value, (int, float)) and math.isfinite(value) and 0 <= value <= _MAX_WEIGHT
+    if value is None:
+        return name in ("valid_from", "valid_until")
+    return isinstance(value, int) and 0 <= value < _MAX_COUNT
+
+
+def _fields(values: Mapping[str, Any]) -> Fields:
+    return cast(Fields, dict(values))
