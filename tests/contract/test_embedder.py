@@ -31,7 +31,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def real(model_directory):
-    embedder = onnx.load(DEFAULT_MODEL, model_directory, Embedding(device="cpu"))
+    embedder = onnx.load(DEFAULT_MODEL, model_directory, Embedding(device="cpu", instruction=True))
     yield embedder
     embedder.close()
 
