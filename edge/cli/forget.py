@@ -140,7 +140,7 @@ def _tell(receipt: Any, json_: bool, file: Path | None) -> None:
     if json_:
         click.echo(told)
         return
-    if not receipt.turns and not receipt.dry_run:
+    if not receipt.id and not receipt.dry_run:
         click.echo("nothing that you may forget was there; nothing was changed")
         return
     click.echo(f"{'would forget' if receipt.dry_run else 'forgot'} {_count(receipt)}, {receipt.vectors} vectors")

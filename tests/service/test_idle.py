@@ -91,8 +91,8 @@ def quietest(pid: int) -> Window:
 def check(window: Window) -> None:
     assert window.faster(1, grpc=False) == []
     assert window.faster(4, grpc=True) == []
-    # Half a percent is what a device at rest takes. Here a reading of the sensors may cost ten times what it does there:
-    # the machine is shared, and what its calls cost changes by the hour.
+    # Half a percent is what a device at rest takes. On a shared machine a reading of the sensors may cost ten times as
+    # much as there: what its system calls cost changes by the hour.
     assert window.busy < 0.02
 
 
