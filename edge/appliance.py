@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import uvloop
 
 from edge import __version__
-from edge.admission import gate
+from edge.admission.redact import Redactor
 from edge.backlog import Backlog
 from edge.clock import SystemClock
 from edge.config import DEFAULT_PORT, Config, Embedding, models_directory
@@ -143,7 +143,7 @@ def core(data: Path, config: Config, *embedders: Embedder) -> Iterator[Core]:
             clock,
             config.limits,
             scrub,
-            redact=_redacting(config),
+            redact=_redacting(spaces.redactor),
             exists=lambda name: name in spaces.names(),
             read_only=bool(read_only),
         )
@@ -155,9 +155,8 @@ def core(data: Path, config: Config, *embedders: Embedder) -> Iterator[Core]:
         yield Core(data, config, spaces, tokens, states, batcher, governor, measured, recall, clock)
 
 
-def _redacting(config: Config) -> Callable[[str], str]:
+def _redacting(redactor: Redactor | None) -> Callable[[str], str]:
     """What is kept of a text of an agent's state: it may be a key as well as a turn may."""
-    redactor = gate.redactor(config)
     return (lambda text: text) if redactor is None else (lambda text: redactor.redact(text).text)
 
 

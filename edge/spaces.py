@@ -70,7 +70,8 @@ class Spaces:
         self.read_only = read_only
         self._root = data / "spaces"
         self._key = _key(data / "identity", bool(read_only))
-        redactor, keep = gate.redactor(config), gate.kept(config.admission.keep)
+        self.redactor = redactor = gate.redactor(config)
+        keep = gate.kept(config.admission.keep)
 
         def new_gate() -> gate.Gate:
             # Of each space its own: whether a session is in the middle of a key is not to be seen from another.

@@ -61,20 +61,6 @@ PRESETS: Mapping[str, Weights] = {
 ALONE: Mapping[str, Weights] = {"bm25": Weights(lexical=1.0), "vectors": Weights(semantic=1.0)}
 
 
-def score(signals: Signals, weights: Weights) -> float:
-    """Monotone in every signal. 0 at the least; the sum of the weights at the most, in a product 1."""
-    return combine(
-        weights,
-        signals.semantic,
-        signals.lexical,
-        signals.association,
-        signals.time,
-        signals.recency,
-        signals.frequency,
-        signals.weight,
-    )
-
-
 def combine(
     weights: Weights,
     semantic: float,
@@ -85,7 +71,10 @@ def combine(
     frequency: float = 0.0,
     weight: float = 0.0,
 ) -> float:
-    """The score of plain numbers: a hundred candidates a question are scored, and five are shown."""
+    """The score. Monotone in every signal; 0 at the least, the sum of the weights at the most, in a product 1.
+
+    Of plain numbers, in the order of `Signals`: a hundred candidates a question are scored, and five are shown.
+    """
     if weights.product:
         product: float = (
             (_REST + (1 - _REST) * semantic) ** weights.semantic

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 import time
@@ -12,6 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from grpc_calls import SECONDS, Wire
+
+from edge.clock import SystemClock
+from edge.embedder.sensors import Sensors
 
 if TYPE_CHECKING:
     from conftest import Box
@@ -79,11 +83,27 @@ def look(pid: int) -> Window:
     )
 
 
+@functools.cache
+def most() -> float:
+    """Of one core: half a percent, beside what reading the sensors once a second costs here after a second of rest.
+
+    On one shared machine that was .4 and 7 milliseconds within a day, for the same files.
+    """
+    sensors = Sensors(SystemClock())
+    spent = 0.0
+    for _ in range(5):
+        time.sleep(1)
+        begun = time.thread_time()
+        sensors.read()
+        spent += time.thread_time() - begun
+    return 0.005 + spent / 5
+
+
 def quietest(pid: int) -> Window:
     """The first window in which nothing of ours woke too often; else the last."""
     for _ in range(WINDOWS):
         window = look(pid)
-        if not window.faster(1, grpc=False) and window.busy < 0.02:
+        if not window.faster(1, grpc=False) and window.busy < most():
             break
     return window
 
@@ -91,9 +111,7 @@ def quietest(pid: int) -> Window:
 def check(window: Window) -> None:
     assert window.faster(1, grpc=False) == []
     assert window.faster(4, grpc=True) == []
-    # Half a percent is what a device at rest takes. On a shared machine a reading of the sensors may cost ten times as
-    # much as there: what its system calls cost changes by the hour.
-    assert window.busy < 0.02
+    assert window.busy < most()
 
 
 def test_a_fresh_box_sleeps(box: Box) -> None:
