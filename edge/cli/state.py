@@ -62,6 +62,8 @@ def put(
     from edge.cli.show import as_json, one_line
 
     told = f"kept {one_line(state.key)} in {one_line(state.space)}, revision {state.revision}"
+    if _plain(state.value) != _plain(content):
+        told += "; what looked like a secret in it was hidden, `edge state get` shows what is kept"
     click.echo(as_json(state_dict(state)) if json_ else told)
     return 0
 

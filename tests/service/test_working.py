@@ -439,6 +439,9 @@ def test_the_command_puts_gets_lists_and_erases(shared_box: Box, space: str) -> 
     late = edge(shared_box, "put", "k", "x", "--expect", "1", *where)
     assert (late.returncode, "revision 2" in late.stderr) == (1, True)
     assert re.match(r"k  2  .* until .*\{\"a\": 1\}", edge(shared_box, "ls", *where).stdout)
+    told = edge(shared_box, "put", "k", "密码是 xK9#mQ2vL8p", *where).stdout
+    assert "was hidden" in told
+    assert "xK9" not in edge(shared_box, "get", "k", *where).stdout
     assert edge(shared_box, "rm", "k", *where).stdout == "erased k\n"
     assert edge(shared_box, "get", "k", *where).returncode == 5
     for odd in (("put", "k", "x", "--ttl", "soon"), ("put", "k", "{", "--parse")):
