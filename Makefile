@@ -28,8 +28,10 @@ setup:
 demo: setup
 	$(BIN)/edge demo $(ARGS)
 
+# Two at a time (ARGS="-n 0" for one): much of a test is waiting. Hundreds of boxes and commands start: without the
+# files that Python compiles to, each would compile the package anew.
 test: setup
-	$(BIN)/python -m pytest $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 run: setup
 	$(BIN)/edge serve $(ARGS)

@@ -11,9 +11,11 @@ import sys
 import tempfile
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+import alone
 import hypothesis
 import pytest
 from grpc_calls import Wire
@@ -29,6 +31,21 @@ START_SECONDS = 60.0
 STOP_SECONDS = 30.0
 # What would make a box or a client under test reach for the tester's own box.
 PERSONAL = ("EDGE_DATA", "EDGE_ADDRESS", "EDGE_TOKEN", "EDGE_TLS_FINGERPRINT", "EDGE_CONFIG", "STATE_DIRECTORY")
+
+
+# First, so that the time a test may take begins with its turn.
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    with alone.turn(item):
+        return (yield)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What tests tell with record_property("told", …): a print of another process's test is seen by nobody."""
+    for report in terminalreporter.getreports("passed"):
+        for name, what in report.user_properties:
+            if name == "told":
+                terminalreporter.write_line(f"{report.nodeid.rpartition('::')[2]}: {what}")
 
 
 class Box:

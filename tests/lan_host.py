@@ -88,6 +88,8 @@ async def shout(name: str, txt: str) -> None:
         interface = bytes(4) + struct.pack("@i", socket.if_nametoindex("eth0"))
         speaker.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, bytes(4) + interface)
         speaker.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton("224.0.0.251") + interface)
+        # It answers whatever it hears; its own words would keep it, and all who listen, talking without end.
+        speaker.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 0)
         speaker.setblocking(False)
         loop = asyncio.get_running_loop()
         loop.add_reader(speaker, lambda: speaker.recv(9000) and speaker.sendto(packet, ("224.0.0.251", 5353)))

@@ -19,6 +19,9 @@ from edge.v1 import memory_pb2
 if TYPE_CHECKING:
     from conftest import Box
 
+# It looks at how long a recall takes.
+pytestmark = pytest.mark.alone
+
 EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
 MIB = 1024 * 1024
 STREAMS = Limits().streams

@@ -43,6 +43,7 @@ def test_hostile_attributes_are_refused_by_name(wire: Wire, attributes: bytes) -
     assert not wire.listed("private/case-33")
 
 
+@pytest.mark.alone
 def test_hostile_attributes_cost_neither_time_nor_memory(box: Box) -> None:
     process = psutil.Process(box.pid)
     with Wire(box.address) as wire:

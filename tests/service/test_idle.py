@@ -20,7 +20,10 @@ from edge.embedder.sensors import Sensors
 if TYPE_CHECKING:
     from conftest import Box
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts the wake-ups of each thread")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts the wake-ups of each thread"),
+    pytest.mark.alone,
+]
 
 WINDOW = 5.0
 # A box that has just started still has things to do; it gets quiet within some of these.
