@@ -12,7 +12,7 @@ import enum
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from edge.admission.agree import LONGEST, counts_from_today, read, same_but_for_order, takes_place_of
+from edge.admission.agree import LONGEST, counts_from_today, read, same_but_for_light, takes_place_of
 from edge.types import Micros
 
 # Where 0.85 lies on a scale from "nothing to do with each other" (0) to "the same text" (1). A model's cosines fill
@@ -52,7 +52,7 @@ def relate(older: str, newer: str, cosine: float, merge_at: float, *, same_day: 
         return Relation.APART
     if max(len(older), len(newer)) > LONGEST:
         return Relation.SAME if cosine >= merge_at and older.split() == newer.split() else Relation.APART
-    if same_but_for_order(read(older), read(newer)):
+    if same_but_for_light(read(older), read(newer)):
         return Relation.SAME if cosine >= merge_at else Relation.APART
     return Relation.CONTRADICTS if takes_place_of(older, newer) else Relation.APART
 

@@ -7,7 +7,7 @@ differences to be complete, only one of what makes none, and each of its lines i
 """
 
 from edge.admission.agree.change import takes_place_of
-from edge.admission.agree.order import same_but_for_order
 from edge.admission.agree.read import LONGEST, counts_from_today, read
+from edge.admission.agree.turned import same_but_for_light
 
-__all__ = ["LONGEST", "counts_from_today", "read", "same_but_for_order", "takes_place_of"]
+__all__ = ["LONGEST", "counts_from_today", "read", "same_but_for_light", "takes_place_of"]

@@ -6,6 +6,8 @@ here: 可能 and 会, 常常 and 总是, 想 and 打算; nor what has a second m
 
 from __future__ import annotations
 
+from edge.admission.agree.chinese_daily import SAME
+
 _SAME = """
 我 俺
 我们 咱们 咱
@@ -76,7 +78,7 @@ ip ip地址
 晚上 晚间
 早上 早晨 清晨
 住 住在 居住在 居住于 家住在 家住 定居在
-搬到 搬去 搬家到 搬家去 搬至
+搬到 搬去 搬来 搬家到 搬家去 搬至
 改到 改成 改为 改在 调整到 调整为 换到 改期到
 换成 换为 更换为 更换成
 推迟到 延期到 延后到 推后到 推迟至
@@ -132,7 +134,6 @@ ip ip地址
 多少 几多
 大约 大概 差不多
 总是 老是
-经常 常常 时常
 刚刚 刚才
 同意 赞成
 反对 不同意 不赞成
@@ -197,6 +198,6 @@ ip ip地址
 账号 帐号 账户 帐户
 登录 登陆
 """
-STANDS_FOR = {word: line.split()[0] for line in _SAME.strip().splitlines() for word in line.split()[1:]}
+STANDS_FOR = {word: line.split()[0] for line in (_SAME + SAME).split("\n") for word in line.split()[1:]}
 # In which a word of the table is no word.
 WHOLE = ("不可思议", "不可能", "没有关系", "非不可", "在于", "大爹", "不但", "不过分", "太太平平", "学习班", "不大不小")

@@ -6,79 +6,33 @@ Tense and number stay: "I lived in Rome" and "I live in Rome" are two facts, and
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
+from edge.admission.agree.english_words import ING, STANDS_FOR, THIRD
 from edge.admission.agree.marks import CLOSE, DATE, OPEN, TIME
 
-# The first word stands for the others of its line.
-_SAME = """
-mother mom mum mommy mama
-father dad daddy papa
-grandmother grandma granny
-grandfather grandpa granddad
-children kids
-child kid
-movie film
-movies films
-apartment flat
-color colour
-favorite favourite
-organize organise
-center centre
-theater theatre
-neighbor neighbour
-neighbors neighbours
-gray grey
-program programme
-fridge refrigerator
-tv television
-photo photograph
-photos photographs
-bike bicycle
-plane airplane aeroplane
-buy purchase
-bought purchased
-use utilize utilise
-large big
-start begin
-leave depart
-often frequently
-whole entire
-everyone everybody
-someone somebody
-hi hello
-is are am
-ok okay
-vs versus
-in at
-doctor physician
-lawyer attorney
-couch sofa
-trash garbage rubbish
-concise brief
-answer reply
-answers replies
-config configuration
-repo repository
-database db
-docs documentation
-app application
-"""
-# Of these "he runs" is "I run", and "is running" what is so: who does it says the subject.
-_VERB_LIST = """
-live work run use learn study wear take drive write build host play rent plan eat drink smoke go walk read teach own
-like love prefer need want know think have sleep cook train start leave end open depart arrive return speak travel
-"""
-_VERBS = _VERB_LIST.split()
-_STANDS_FOR = {word: line.split()[0] for line in _SAME.strip().splitlines() for word in line.split()[1:]}
-_THIRD = {f"{verb}{'es' if verb.endswith(('o', 'ch', 'sh')) else 's'}": verb for verb in _VERBS if verb != "have"}
-_THIRD |= {"studies": "study", "has": "have"}
-_ING = {f"{verb.removesuffix('e')}ing": verb for verb in _VERBS} | {"running": "run", "planning": "plan"}
 _LIGHT = frozenset(("the", "please", "actually", "basically", "currently", "presently", "our", "my"))
 
-Rule = tuple[re.Pattern[str], str]
+_PASTS = {
+    "forgotten": "forgot", "broken": "broke", "chosen": "chose", "begun": "began", "stolen": "stole",
+    "written": "wrote",
+}  # fmt: skip
+_OBJECTS = {"i": "me", "we": "us", "he": "him", "she": "her", "they": "them"}
+Put = str | Callable[[re.Match[str]], str]
+Rule = tuple[re.Pattern[str], Put]
 
 
-def _rules(*pairs: tuple[str, str]) -> tuple[Rule, ...]:
+def _past(m: re.Match[str]) -> str:
+    """I have forgotten it is I forgot it."""
+    return _PASTS[m[1].lower()]
+
+
+def _active(m: re.Match[str]) -> str:
+    """I was fired by my boss is my boss fired me."""
+    return f"{m[3]} {m[2]} {_OBJECTS.get(m[1].lower(), m[1])}"
+
+
+def _rules(*pairs: tuple[str, Put]) -> tuple[Rule, ...]:
     return tuple((re.compile(pattern, re.IGNORECASE | re.ASCII), put) for pattern, put in pairs)
 
 
@@ -86,6 +40,56 @@ _BE = r"(?:am|is|are)"
 _RATE = r"(second|minute|night|person|piece)"
 # Before numbers are read.
 EARLY = _rules(
+    (r"\b(?:currently|presently) ", ""),
+    (r"\bgotta\b", "must"),
+    (r"\b(?:has|have) retired\b", "is retired"),
+    (r"\bgot married\b", "married"),
+    (r"\bpassed away\b", "died"),
+    (r"\b(in the|in|season is) fall\b", r"\1 autumn"),
+    (r"^(?:you can|people|everyone|friends) calls? me (?=[A-Z])", "call me "),
+    (r"\bwould prefer (?!not\b)", "prefer "),
+    (r"\b(?:am|is|are) (not )?(?:an? )?(?:big |huge )?fan of\b", r"do \1like"),
+    (r"\bdo like\b", "like"),
+    (r"\bsearch(ing|ed)? for\b", r"look\1 for"),
+    (
+        r"\b(?:am|is|are) going to (?!the\b|an?\b|my\b|our\b|school|work|bed|church|college|university|see)"
+        r"(?=[a-z]+ )",
+        "will ",
+    ),
+    (r"\bhalf an hour\b|\bhalf hour\b", "30 minutes"),
+    (r"\ba dozen\b", "12"),
+    (r"\b(i|we|they|you) own (?=an?|the|two|three|four|[0-9])", r"\1 have "),
+    (r"\bowns (?=an?|the|two|three|four|[0-9])", "has "),
+    (r"\b(talk|talking|talked) (?:to|with)\b", r"\1 to"),
+    (r"\bmeet (?:up )?with\b", "meet"),
+    (r"(?<=\ba )([a-z]+(?: [a-z]+)?) called (?=[A-Z])", r"\1 named "),
+    (r"\b(?:have|has) (forgotten|broken|chosen|begun|stolen|written)\b", _past),
+    (r"\b(have|has) been ([a-z]{3,})ing\b(?=.* (?:for|since) )", r"\1 \2ed"),
+    (r"\b(?:have|has) not got\b", "do not have"),
+    (r"\bhave an? fear of\b", "am afraid of"),
+    (r"^it is my ([a-z]+) ", r"my \1 is "),
+    (r"\bmet (?:up )?with\b", "met"),
+    (r"\b(?:hates|dislikes|does not like|detests|can not stand)\b", "do not like"),
+    (r"\bdetest\b", "do not like"),
+    (r"'s home is (in|on|at|near)\b", r" live \1"),
+    (r"\b(?:my|our) home is (in|on|at|near)\b", r"i live \1"),
+    (r"\bmy height is (.{2,20})$", r"i is \1 tall"),
+    (r"\bmy weight is\b", "i weigh"),
+    (r"^there (?:is|are) (.{2,40}?) (?:in|on) ((?:my|our|the|his|her) [a-z]+)[.!]?$", r"\2 has \1"),
+    (r"\bco-worker", "coworker"),
+    (r"\bgot (?=laid off\b)", "was "),
+    (r"\b(?:have|has) no (?=[a-z]+)", "not have "),
+    (r"(?<=not )(have|need|eat|drink|want|like|own|know|use|speak) any\b", r"\1"),
+    (r"\b(think|thinking) of (?=[a-z]+ing\b)", r"\1 about "),
+    (r"\bhave (?:trouble|difficulty|problems) (?=[a-z]+ing\b)", "have trouble "),
+    (r"\b(?:in charge of|responsible for)\b", "responsible for"),
+    (r"\b(want|wants|hope|hopes|plan|plans) to become\b", r"\1 to be"),
+    (r"\b(finish|finished) reading\b", r"\1"),
+    (r"\b(?:make|cook|prepare|fix)(s?) (dinner|lunch|breakfast)\b", r"cook\1 \2"),
+    (r"\b(save|saving|saved) up\b", r"\1"),
+    (r"\b(save|saving|saved) money for\b", r"\1 for"),
+    (r"\bbad at\b", "not good at"),
+    (r"\binjured\b", "hurt"),
     (r"^(?:well|so|by the way|btw|fyi|actually|in fact|to be clear),? ", ""),
     (
         r"\b(?:from now on|from here on|from this point on|going forward"
@@ -114,9 +118,10 @@ EARLY = _rules(
     (r"\bthe name of (my|our|his|her|their) ([a-z]+) is\b", r"\1 \2 is"),
     (r"\b([a-z]+)'s name is\b", r"\1 is"),
     (r"\bmy name is\b", "i is"),
-    (r"\b(?:have|has) an? ([a-z]+) allergy\b", r"am allergic to \1s"),
-    (rf"\b{_BE} (?={'|'.join(_ING)})", "being "),
+    (r"\b(?:have|has) an? ([a-z]+) allergy\b", r"is allergic to \1"),
+    (rf"\b{_BE} (?=[a-z]{{2,}}ing\b(?<!thing)(?<!morning)(?<!evening)(?<!willing))", "being "),
     (r"\b(?:has|have) an? allergy to\b", "is allergic to"),
+    (r"\ballergic to ([a-z]{3,}[^su\W])s\b", r"allergic to \1"),
     (
         r"\b(?:has|have) been (?=[a-z]+ed\b)|\bgot (?=(?:moved|changed|cancelled|canceled|fired|hired|promoted)\b)",
         "was ",
@@ -128,6 +133,29 @@ EARLY = _rules(
     (r"\bworks? as an? (?=[a-z])", "is "),
     (r"\bcomes? from (?=[A-Z])", "is from "),
     (r"\b(?:was|were) moved to\b", "moved to"),
+    (r"^(when|whenever|if|because|while|after|before|since|although) ([^,.;]{3,60}), (.{3,80}?)[.!]?$", r"\3 \1 \2"),
+    (r"\bsome day\b", "someday"),
+    (r"\b(my|our|his|her|their) own\b", r"\1"),
+    (r"\ba little (?=(?:town|village|house|apartment|flat|garden|farm|shop|cafe|restaurant|room)\b)", "a small "),
+    (r"\b(?:gave|given) up (?=[a-z]+ing\b)", "quit "),
+    (r"\bgive up (?=[a-z]+ing\b)", "quit "),
+    (r"\bgrew up (on|in|at|near)\b|\b(?:was|were) (?:raised|brought up) (on|in|at|near)\b", r"raised \1\2"),
+    (r"\bclose to (?=(?:the|a|my|our)\b)", "near "),
+    (r"\bnot really\b", "not"),
+    (r"^([A-Z][\w ]{1,30}) is where (i|we) (was born|grew up|live|work)[.!]?$", r"\2 \3 in \1"),
+    (r"^they ([a-z]+ed) ((?:the|my|our|me|us)\b(?: [a-z]+)?)(?= (?:to|on|in|from)\b|[.!]?$)", r"\2 was \1"),
+    (r"^(.{1,40}?) (?:was|were) ([a-z]+ed) by ((?:my|our|the|his|her) [a-z]+|[A-Z][a-z]+)[.!]?$", _active),
+    (r"\b(?<!i )said (?:that )?i should not\b|\btold me not to\b", "told me not to"),
+    (r"(?<!\bi )\bsaid (?:that )?i should\b", "told me to"),
+    (r"\bcut (?:down|back) on\b|\beat less\b", "cut down on"),
+    (r"\bspeak fluent ([A-Z][a-z]+)", r"speak \1 fluently"),
+    (r"\bat the moment\b|\bat present\b", ""),
+    (r"\bin order to\b", "to"),
+    (r"\b(book|thesis|article|talk|paper|course|class|report|essay) (?:about|on)\b", r"\1 about"),
+    (r"\b(work|working|worked|works) out\b", "exercise"),
+    (r"\bnext to\b", "beside"),
+    (r"\b(go|went|going) on an? (trip|vacation|holiday)", r"\1 on a \2"),
+    (r"\ba (trip|vacation|holiday) to\b", r"\1 to"),
     (r"\bfloor ([0-9]+)\b", r"\1th floor"),
     (r"\bscience fiction\b", "sci-fi"),
     (r"\bcome back\b", "return"),
@@ -151,7 +179,7 @@ EARLY = _rules(
     (r"^my car is (?=an? )", "i drive "),
     (r"\b(built|made|written|created|done) using\b", r"\1 with"),
     (r"\byour (?=answers|replies|responses)", ""),
-    (r"\b(?:i|we) have an? ([a-z]+) (?:named|called) (?=[A-Z])", r"my \1 is "),
+    (r"\b(?:i|we) have an? ([a-z]+(?: [a-z]+)?) (?:named|called) (?=[A-Z])", r"my \1 is "),
     (r"\be-mail\b", "email"),
     (r"\b(?:cell|mobile) ?phone\b", "cellphone"),
     (r"(?<=[a-z]):(?= )", " is"),
@@ -161,6 +189,11 @@ EARLY = _rules(
     (r"\bat all(?=[.!]?$)", ""),
     # "A few" and "a little" are more than few and little.
     (r"\ban? (?!few\b|little\b|lot\b|couple\b|bit\b|hundred\b|thousand\b|million\b)(?=[a-z])", ""),
+    (
+        r"\b(?:approximately|roughly|around|about) "
+        r"(?=[0-9]|one|two|three|four|five|six|seven|eight|nine|ten|half|twenty)",
+        "roughly ",
+    ),
     (r"\bin front of\b", "before-place"),
 )
 # After numbers and times are marks.
@@ -175,7 +208,7 @@ LATE = _rules(
 )
 
 
-_BEING = re.compile(rf"\bbeing ({'|'.join(_ING)})\b", re.IGNORECASE)
+_BEING = re.compile(r"\bbeing ([a-z]{2,}ing)\b", re.IGNORECASE)
 
 
 def early(text: str) -> str:
@@ -188,12 +221,16 @@ def late(text: str) -> str:
 
 def word(text: str) -> str:
     """The word that stands for this one; empty for one without weight."""
-    text = _THIRD.get(text, text)
-    return "" if text in _LIGHT else _STANDS_FOR.get(text, text)
+    text = THIRD.get(text, text)
+    return "" if text in _LIGHT else STANDS_FOR.get(text, text)
 
 
 def _plain_form(m: re.Match[str]) -> str:
-    return _ING[m[1].lower()]
+    """Of a verb that is not listed, what is most likely; the same for either sentence at any rate."""
+    ing = m[1].lower()
+    stem = ing.removesuffix("ing")
+    undoubled = stem[:-1] if stem[-1:] == stem[-2:-1] and stem[-1] not in "lsz" else stem
+    return ING.get(ing, undoubled)
 
 
 def _apply(rules: tuple[Rule, ...], text: str) -> str:

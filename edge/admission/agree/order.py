@@ -15,10 +15,10 @@ _NAMED = _IS | {"叫"}
 _DIVIDING_LIST = (
     "的 再 先 然 而 但 如 果 时 候 和 或 不 没 别 that who which when while if because and or but then than not"
 )
-_DIVIDING = frozenset(_DIVIDING_LIST.split())
+DIVIDING = frozenset(_DIVIDING_LIST.split())
 # What binds a time that stands beside it, on either side.
-_BINDING_LIST = "前 后 起 到 至 从 每 隔 内 左 大 before after by until till since from to for every other about"
-_BINDING = frozenset(_BINDING_LIST.split())
+_BINDING_LIST = "前 后 起 到 至 从 每 隔 内 左 大 before after by until till since from to for every other about off"
+BINDING = frozenset(_BINDING_LIST.split())
 
 # Tokens of a sentence whose parts are tried in other orders, which is cubic work.
 _LONGEST = 60
@@ -28,7 +28,7 @@ Tokens = tuple[str, ...]
 
 def same_but_for_order(older: Tokens, newer: Tokens) -> bool:
     """Whether one is the other, or one harmless exchange of two neighbouring parts away."""
-    if _run_on(older) == _run_on(newer):
+    if run_on(older) == run_on(newer):
         return True
     if PAUSE in older or PAUSE in newer or max(len(older), len(newer)) > _LONGEST:
         return False
@@ -39,7 +39,7 @@ def same_but_for_order(older: Tokens, newer: Tokens) -> bool:
     return any(_harmless(*exchange) for exchange in _exchanges(older, newer)) or _swapped(older, newer)
 
 
-def _run_on(tokens: Tokens) -> list[str]:
+def run_on(tokens: Tokens) -> list[str]:
     """Without pauses, but for those after a word that stands for a sentence: "no, thanks" is not "no thanks"."""
     return [one for at, one in enumerate(tokens) if one != PAUSE or tokens[at - 1] in _SAID_APART]
 
@@ -64,16 +64,19 @@ def _harmless(first: Tokens, second: Tokens, beside: Tokens) -> bool:
 
 
 def _is_time(part: Tokens) -> bool:
+    """A time, or how many times: 去两次健身房."""
+    if len(part) == 2 and part[0].startswith(f"{OPEN}N ") and part[1] in ("次", "趟", "遍", "times"):
+        return True
     return all(token.startswith(f"{OPEN}T") for token in part)
 
 
 def _lets_pass(part: Tokens, time: Tokens, beside: Tokens) -> bool:
     """Whether the time means the same on either side of the part: nothing binds it to where it stands, and neither a
     joint nor another time of its kind is between."""
-    if _BINDING & {part[0], part[-1], *beside}:
+    if BINDING & {part[0], part[-1], *beside}:
         return False
     kinds = {token[:3] for token in time}
-    return not any(token in _DIVIDING or token[:3] in kinds for token in part)
+    return not any(token in DIVIDING or token[:3] in kinds for token in part)
 
 
 def _turned(older: Tokens, newer: Tokens) -> bool:

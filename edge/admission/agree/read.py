@@ -24,6 +24,7 @@ _TOKEN = re.compile(rf"{OPEN}[^{CLOSE}]*{CLOSE}|[^\W\d_\u3400-\u9fff]+|'s\b|\d+(
 # Marks that only divide. A question stays one, and "no, thanks" is not "no thanks".
 _DIVIDING = frozenset(",。.!;:…·()[]-—\"'“”")
 _KEPT = re.compile(rf"{OPEN}{CODE} ([0-9]+){CLOSE}")
+_LATIN = re.compile("[A-Za-z]")
 _PIECES = re.compile(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+")
 
 _COUNTED = re.compile(
@@ -53,9 +54,15 @@ def read(text: str) -> tuple[str, ...]:
         return mark(CODE, str(len(kept) - 1))
 
     text = _ORDER.sub("", fold(text, keep))
-    parts = outside(english.early(chinese.early(times(text))))
+    # The rules of a language are for its letters, and cost a fifth of the time.
+    han, latin = not text.isascii(), _LATIN.search(text) is not None
+    text = times(text)
+    text = chinese.early(text) if han else text
+    parts = outside(english.early(text) if latin else text)
     parts[::2] = [codes(part, keep) for part in parts[::2]]
-    text = english.late(chinese.late(amounts("".join(parts))))
+    text = amounts("".join(parts))
+    text = chinese.late(text) if han else text
+    text = english.late(text) if latin else text
     tokens: list[str] = []
     for found in _TOKEN.findall(text):
         if place := _KEPT.fullmatch(found):

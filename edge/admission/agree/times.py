@@ -43,7 +43,8 @@ def _clock(hour: int | None, minute: int | None, part: str, *, sure: bool = Fals
         # Two o'clock at night is the next day's; twelve at night ends this one.
         hour, sure = (24 if hour == 12 else hour), True
     elif part:
-        hour, sure = (hour + 12 if hour < 11 else hour), True
+        # 中午十一点 is before noon, and 晚上十一点 is not.
+        hour, sure = (hour + 12 if hour < (11 if part == _NOON else 12) else hour), True
     sure = sure or hour > 12 or hour == 0
     return mark(CLOCK, f"{'' if sure else _UNSURE}{hour}:{minute:02}")
 
@@ -146,6 +147,7 @@ _RULES: tuple[Rule, ...] = (
     _rule(rf"\b{_MONTH} {_DAY}(?:,? ?{_YEAR})?\b(?!:)", _english_date),
     _rule(rf"\b(?:the )?{_DAY} (?:of )?{_MONTH}(?:,? ?{_YEAR})?\b", _english_date),
     _rule(rf"\b{_MONTH},? ?{_YEAR}\b", _english_date),
+    _rule(rf"\bin {_MONTH}(?![\w.])(?! ?[0-9])", _english_date),
     _rule(rf"(?P<year>(?:19|20)[0-9]{{2}}"
           rf"|[{numerals.HAN}]{{4}})年(?P<month>(?!))?(?P<day>(?!))?(?![级前后代度底初末中])", _chinese_date),
     _rule(rf"\bin {_YEAR}\b(?![-/.,:]?\d)", lambda m: _date(m["year"], None, None)),
@@ -154,7 +156,8 @@ _RULES: tuple[Rule, ...] = (
     _rule(rf"\b(?P<which>every |each |next |last |this )?(?P<day>{'|'.join(_DAYS)})(?P<plural>s)?\b", _english_weekday),
     _rule(r"\b(?P<which>every |each |next |last |this )?(?P<day>Mon|Tues?|Wed|Thu(?:rs?)?|Fri)(?P<plural>(?!))?\b\.?",
           _english_weekday, 0),
-    _rule(rf"(?:{_PART}的?)?(?<![\d:])(?P<hour>[0-9]{{1,2}}):(?P<minute>[0-9]{{2}})(?! ?[ap]\.?m\b)(?![\d:])", _colon),
+    _rule(rf"(?:{_PART}的?)?(?<![\d:])(?P<hour>[0-9]{{1,2}}):(?P<minute>[0-9]{{2}})"
+          r"(?! ?[ap]\.?m\b)(?! in the (?:mor|aft|eve))(?![\d:])", _colon),
     _rule(rf"(?:{_PART}的?)?(?<![\d.{numerals.HAN}])(?P<hour>{_N})(?:点钟|点整|点)(?P<past>半|一刻|三刻"
           rf"|过?零?(?:{_N})分|[零{numerals.HAN[2:]}]{{2,3}}(?!分)|[0-9]{{2}}(?!分))?",
           _chinese_clock),
@@ -181,17 +184,29 @@ _RULES: tuple[Rule, ...] = (
           r"|\btonight\b", lambda m: mark(DATE, m[0].lower())),
     _rule(r"\b(?:before|after|during) (?:breakfast|lunch|dinner|bed|work|school|meals?|class)\b",
           lambda m: mark(CLOCK, m[0].lower())),
+    # Beside a day that is a mark by now: Friday morning.
+    _rule(r"^ (?:morning|afternoon|evening|night)\b", lambda m: mark(CLOCK, m[0].strip().lower())),
     _rule(r"\bin the (?:morning|afternoon|evening)\b|\bat night\b", lambda m: mark(CLOCK, m[0].lower().split()[-1])),
     _rule(r"\b(?:on |at )?(?:the )?weekends?\b", lambda _m: mark(WEEKDAY, "周末")),
     _rule(r"\b(?:on )?weekdays\b", lambda _m: mark(WEEKDAY, "工作日")),
-    _rule(r"每天|天天|每日|\b(?:every|each|an?|per) day\b|\bdaily\b", _often("每天")),
+    _rule(r"每天|天天|每日|"
+          # Before how much: 一天喝两升.
+          r"(?<![过第上下用了这那半哪有])一天(?=[\u4e00-\u9fff]{0,3}[0-9一两二三四五六七八九十])"
+          r"(?![^,。]*[了过])"
+          r"|\b(?:every|each|an?|per) day\b|\bdaily\b", _often("每天")),
     _rule(r"\b(?:every|each) (morning|afternoon|evening|night)\b", lambda m: mark(FREQUENCY, f"每天{m[1].lower()}")),
     _rule(r"每个?(?:周|星期|礼拜)(?![末边围岁])"
+          r"|(?<![过第上下用了这那半])一个?(?:周|星期|礼拜)(?=[^,。了过]{0,6}[0-9一两二三四五六七]次)"
           r"|\b(?:every|each|per|(?<!for )(?<!in )an?) week\b|\bweekly\b", _often("每周")),
     _rule(r"每个?月|\b(?:every|each|per|(?<!for )(?<!in )an?) month\b|\bmonthly\b", _often("每月")),
     _rule(r"每年|\b(?:every|each|per|(?<!for )(?<!in )an?) year\b|\byearly\b|\bannually\b", _often("每年")),
     _rule(r"\bhourly\b|\b(?:every|each|an|per) hour\b|每个?小时", _often("每小时")),
 )  # fmt: skip
+# 正式一点 and 快点 name no hour.
+_A_BIT = re.compile(
+    r"(?<=[说会懂学吃喝有])一点点?(?=[\u4e00-\u9fff])(?![钟半整])"
+    r"|(?<=[式短快慢细单早晚好多少大小高低松软轻淡甜厚薄长])一?(?:点|些)(?=$|[,。!了的])"
+)
 _SHORT = re.compile("([今明昨])([早晚])(?:上|间|晨)?(?!报)")
 # On Friday is Friday, 在周五 and 是周五 are 周五; but 周五前, by Friday and every other Friday are other times.
 _BEFORE = re.compile(rf"(?:\b(?:on|at|in) |(?<![现改定])在|于)(?={OPEN}T)", re.IGNORECASE)
@@ -204,6 +219,7 @@ _NEXT_TO = re.compile(rf"((?:{TIME}[ ,，的]{{0,2}}){{2,}})")
 
 def times(text: str) -> str:
     """The text with its times as marks, adjacent ones in one order, and no preposition before them."""
+    text = _A_BIT.sub("一些", text)
     text = _SHORT.sub(lambda m: f"{m[1]}天{m[2]}上", text)
     for pattern, make in _RULES:
         parts = outside(text)
