@@ -165,7 +165,7 @@ class Lexicon(Protocol):
 @dataclass(frozen=True, slots=True)
 class WordHit:
     rowid: int
-    # BM25, higher is better, above 0.
+    # BM25 as a part of what the whole query says in its space, higher is better, above 0.
     score: float
 
 

@@ -20,9 +20,13 @@ COLUMNS = (
 SUPERSEDED = int(MemoryState.SUPERSEDED)
 REJECTED = int(MemoryState.REJECTED)
 FORGOTTEN = int(MemoryState.FORGOTTEN)
-# States, as SQL has them, of what neither words nor vectors find any more.
-UNFOUND = f"({SUPERSEDED}, {FORGOTTEN})"
-UNFOUND_STATES = (MemoryState.SUPERSEDED, MemoryState.FORGOTTEN)
+COLD = int(MemoryState.COLD)
+# States, as SQL has them, of what neither words nor vectors find any more; the index memories_at_hand has them too.
+UNFOUND = f"({SUPERSEDED}, {FORGOTTEN}, {COLD})"
+UNFOUND_STATES = (MemoryState.SUPERSEDED, MemoryState.FORGOTTEN, MemoryState.COLD)
+# And of those what no answer shows.
+UNSHOWN = f"({FORGOTTEN}, {COLD})"
+UNSHOWN_STATES = (MemoryState.FORGOTTEN, MemoryState.COLD)
 # What unicode61 takes for the end of a token whatever its categories, what FTS5's query parser takes for the end of
 # the query (NUL), and what UTF-8 cannot hold. (Tried with every code point on SQLite 3.40.)
 _BREAKS = re.compile("[\\0\\s\u180e\ufffe\uffff\ud800-\udfff]")
@@ -31,8 +35,32 @@ _STATES = {int(state): state for state in MemoryState}
 
 def memory(row: Sequence[Any]) -> Memory:
     """Of a row of COLUMNS."""
-    (rowid, id, kind, state, text, source, session, seq, role, occurred_at, created_at, weight, tags) = row[:13]
-    access_count, accessed_at, archived, piece, pieces, attributes, replaced_by, valid_from, valid_until = row[13:]
+    # fmt: off  # as COLUMNS has them; two halves would be two tuples more for each of some hundred rows of a recall
+    (
+        rowid,
+        id,
+        kind,
+        state,
+        text,
+        source,
+        session,
+        seq,
+        role,
+        occurred_at,
+        created_at,
+        weight,
+        tags,
+        access_count,
+        accessed_at,
+        archived,
+        piece,
+        pieces,
+        attributes,
+        replaced_by,
+        valid_from,
+        valid_until,
+    ) = row
+    # fmt: on
     return Memory(
         rowid,
         id,
@@ -67,7 +95,7 @@ def living(filter: Filter) -> tuple[str, list[Any]]:
     clauses = [f"m.state NOT IN {UNFOUND}"]
     values: list[Any] = []
     if filter.states:
-        clauses = [f"m.state IN ({marks(len(filter.states))}) AND m.state <> {FORGOTTEN}"]
+        clauses = [f"m.state IN ({marks(len(filter.states))}) AND m.state NOT IN {UNSHOWN}"]
         values.extend(map(int, filter.states))
     if not filter.include_archived:
         named = MemoryState.REJECTED in filter.states

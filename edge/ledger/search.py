@@ -57,12 +57,15 @@ def search(
     many memories to be read through. The best of the candidates are then scored over all the terms, as their own
     texts have them, so what a common term says is not lost. A filter that leaves few memories is answered exactly.
 
+    Scores are parts of what the whole query says here, so that those of a small space and of a large one compare: a
+    term says less among ten memories than among ten thousand.
+
     `known` remembers how many memories hold a term, and when that was counted: counting costs as much as the search.
     """
     if limit <= 0 or not terms:
         return []
     total, average = _totals(connection)
-    weights = _weights(connection, known, terms, total)
+    weights, whole = _weights(connection, known, terms, total)
     if not weights:
         return []
     passes = "1"
@@ -72,7 +75,7 @@ def search(
         few = connection.execute(f"SELECT m.rowid FROM memories m WHERE {where} LIMIT ?", (*values, _FEW + 1))
         candidates = [rowid for (rowid,) in few]
         if len(candidates) <= _FEW:
-            return _scored(connection, candidates, weights, average)[:limit]
+            return _scored(connection, candidates, weights, whole, average)[:limit]
         passes = f"EXISTS (SELECT 1 FROM memories m WHERE m.rowid = words.rowid AND {where})"
     elif not filter.include_archived and connection.execute(_ARCHIVED).fetchone()[0]:
         passes = _UNARCHIVED
@@ -91,7 +94,7 @@ def search(
                 rough = _behind(connection, term, passes, values, limit)
             break
     best = heapq.nlargest(max(limit, SCORED), zip(rough.values(), rough, strict=True))
-    return _scored(connection, [rowid for _, rowid in best], weights, average)[:limit]
+    return _scored(connection, [rowid for _, rowid in best], weights, whole, average)[:limit]
 
 
 def _behind(
@@ -104,9 +107,11 @@ def _behind(
 
 def _weights(
     connection: sqlite3.Connection, known: dict[str, tuple[int, float]], terms: Sequence[str], total: int
-) -> dict[str, float]:
-    """The terms that are anywhere, each with what it says, the most telling first."""
+) -> tuple[dict[str, float], float]:
+    """The terms that are anywhere, each with what it says, the most telling first; and what all terms say, those that
+    are nowhere included."""
     weights: dict[str, float] = {}
+    whole = 0.0
     now = time.monotonic()
     top = 0
     for term, times in list(Counter(terms).items())[:_TERMS]:
@@ -121,17 +126,20 @@ def _weights(
             if len(known) >= _CACHE:
                 known.clear()
             known[term] = count, now
+        count = min(count, total)
+        rarity = math.log(1 + (total - count + 0.5) / (count + 0.5))
+        weight = rarity * times * (_SINGLE if len(term) == 1 else 1.0)
+        whole += weight
         if count:
-            count = min(count, total)
-            rarity = math.log(1 + (total - count + 0.5) / (count + 0.5))
-            weights[term] = rarity * times * (_SINGLE if len(term) == 1 else 1.0)
-    return dict(sorted(weights.items(), key=lambda item: (-item[1], -len(item[0]), item[0])))
+            weights[term] = weight
+    return dict(sorted(weights.items(), key=lambda item: (-item[1], -len(item[0]), item[0]))), whole
 
 
 def _scored(
-    connection: sqlite3.Connection, rowids: Sequence[int], weights: Mapping[str, float], average: float
+    connection: sqlite3.Connection, rowids: Sequence[int], weights: Mapping[str, float], whole: float, average: float
 ) -> list[WordHit]:
-    """Those that hold any of the terms, by BM25 (Robertson and Zaragoza, 2009, with Lucene's idf), best first."""
+    """Those that hold any of the terms, by BM25 (Robertson and Zaragoza, 2009, with Lucene's idf), best first; each as
+    a part of `whole`."""
     hits = []
     for start in range(0, len(rowids), 500):
         part = rowids[start : start + 500]
@@ -140,10 +148,13 @@ def _scored(
             held = text.split(" ")
             length = _K1 * (1 - _B + _B * len(held) / average)
             score = 0.0
-            for term, count in Counter(filter(weights.__contains__, held)).items():
-                score += weights[term] * count * (_K1 + 1) / (count + length)
+            holds = set(held).__contains__
+            for term, weight in weights.items():
+                if holds(term):
+                    count = held.count(term)
+                    score += weight * count * (_K1 + 1) / (count + length)
             if score > 0:
-                hits.append(WordHit(rowid, score))
+                hits.append(WordHit(rowid, score / whole))
     hits.sort(key=lambda hit: (-hit.score, -hit.rowid))
     return hits
 

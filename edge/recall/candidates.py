@@ -26,7 +26,7 @@ class Asked:
 
 @dataclass(eq=False, slots=True)
 class Candidate:
-    """`cosines` by model, of the models that the memory has a vector of; `words` is BM25, 0 where no word matched."""
+    """`cosines` by model, of the models that the memory has a vector of; `words` is a WordHit's score, 0 for none."""
 
     space: str
     rowid: int

@@ -37,12 +37,14 @@ def context_block(
     tokens: Callable[[str], int],
     terms: Sequence[str] = (),
     floor: float = 1.0,
+    ids: bool = False,
 ) -> str:
     """The block, best hit first, at most 8 lines and `budget` tokens in all; empty when no hit fits.
 
     Hits whose relevance is below `floor` are left out, and so is what a line above says already. `terms` (as
     ports.Lexicon gives them for the query) choose the sentence of each memory. A line that is too long for what is
-    left is shortened; from the first that does not fit at all, the rest is left out. Dates are UTC.
+    left is shortened; from the first that does not fit at all, the rest is left out. Dates are UTC. With `ids`
+    a line begins with its memory's id, which nothing that a memory says can stand in front of.
     """
     wording = WORDINGS.get(language, WORDINGS["zh"])
     lines: list[str] = []
@@ -59,10 +61,10 @@ def context_block(
         if not key or key in said:
             continue
         said.add(key)
-        line, length = _line(hit, text), len(text)
+        line, length = _line(hit, text, ids), len(text)
         while (cost := tokens("\n" + line) - ends) > min(left, LINE_TOKENS) and length > 1:
             length //= 2
-            line = _line(hit, abstract(hit.memory.text, terms, length), length)
+            line = _line(hit, abstract(hit.memory.text, terms, length), ids, length)
         if cost > left or (length < min(len(text), _LEAST) and left < LINE_TOKENS):
             break
         lines.append(line)
@@ -79,10 +81,11 @@ def _block(wording: Wording, lines: Sequence[str]) -> str:
     return "\n".join((wording.start, wording.note, *lines, wording.end)) if lines else ""
 
 
-def _line(hit: Hit, text: str, room: int = _SOURCE_LIMIT) -> str:
-    """`- (day, source) text`, defused as a whole: the source may begin what the text ends."""
+def _line(hit: Hit, text: str, ids: bool, room: int = _SOURCE_LIMIT) -> str:
+    """`- (day, source) text`, with `ids` the id first, defused as a whole: the source may begin what the text ends."""
     source = flatten(hit.memory.source.translate(BRACKETS).translate(_PARENTHESES))
-    return defuse(f"- ({_day(hit.memory.occurred_at)}, {shorten(source, min(room, _SOURCE_LIMIT))}) {text}")
+    name = f"{hit.memory.id} " if ids else ""
+    return defuse(f"- {name}({_day(hit.memory.occurred_at)}, {shorten(source, min(room, _SOURCE_LIMIT))}) {text}")
 
 
 def _day(occurred_at: int) -> str:

@@ -16,8 +16,8 @@ from edge.recall.stopwatch import Stopwatch
 from edge.types import Matrix
 
 # Hits whose neighbours are looked at; that many at once, so that a stage can end in time.
-REACH = 32
-_CHUNK = 16
+REACH = 24
+_CHUNK = 12
 # Candidates, for each hit that is asked for, among which likes are looked for.
 _AMONG = 3
 
@@ -64,6 +64,7 @@ class Deep:
         ]
         for one in search.asked:
             search.candidates.complete(one, search.candidates.stored(one.info.id))
+        search.weigh(fresh)
         known.update((one.key, one) for one in search.rank(search.fetch(fresh)))
         # Of a neighbour that is gone, or not of the filter, nothing is said.
         paths: dict[Key, list[Key]] = {}
@@ -92,7 +93,8 @@ class Deep:
         if share:
             association = fuse.unit(association + added / share)
         values = (semantic, lexical, association, time, recency, frequency, weight)
-        return Ranked(one.candidate, one.memory, values, one.score + added)
+        score = one.score + added
+        return Ranked(one.candidate, one.memory, values, score, (-score, *one.order[1:]))
 
     def _unlike(self, found: Sequence[Ranked], count: int) -> list[Ranked]:
         among = list(found[: _AMONG * count])

@@ -13,6 +13,7 @@ from edge.recall.temporal import Times, tells_time
 from edge.types import Memory, Micros
 
 Values = tuple[float, float, float, float, float, float, float]
+Told = tuple[float, float, float, float, float]
 
 # What lies in a time that is named has of the time signal in a shallow recall: a hint. People also say "today" of what
 # they tell, and ask nothing about that day (NDCG@10 of madial, as an addition to the score of .5, .1 and 0: .582, .596,
@@ -66,12 +67,11 @@ class Evidence:
     def lexical(self, candidate: Candidate) -> float:
         return candidate.words / self.best_words if self.best_words > 0 else 0.0
 
-    def values(self, candidate: Candidate, memory: Memory) -> Values:
-        """In the order of `Signals`, as plain numbers: of a hundred memories that are looked at a few are shown."""
+    def told(self, memory: Memory) -> Told:
+        """The signals of `Signals` behind nearness and words, which the row tells; as plain numbers, since of a hundred
+        memories that are looked at a few are shown."""
         times = self.times
         return (
-            self.semantic(candidate),
-            self.lexical(candidate),
             max(self.cue.fit(memory.role, named=self.named), _OPENING * _opens(memory)),
             self.time(memory) if times.windows or times.latest or times.asks_when else 0.0,
             0.0 if times.windows else self._recency(memory),

@@ -126,4 +126,5 @@ def order_key(score: float, memory: Memory, now: Micros) -> tuple[float, int, st
 
 
 def unit(value: float) -> float:
-    return min(1.0, max(0.0, value))
+    # NaN compares false.
+    return min(1.0, value) if value > 0.0 else 0.0

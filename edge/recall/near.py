@@ -10,6 +10,8 @@ from edge.types import Filter, Matrix, Memory, MemoryState, RowIds, Vector
 # Up to so many memories of a filter may be compared one by one; their vectors come from disk, so more would take long.
 EXACT_LIMIT = 20_000
 _GROWTH = 4
+# Answers of the index that are looked through for those that are at hand, before these are compared one by one.
+_FAR = 2048
 
 
 def near(view: SpaceView, model: str, vector: Vector, wanted: int, filter: Filter) -> dict[int, float]:
@@ -63,7 +65,7 @@ def matches(memory: Memory, filter: Filter) -> bool:
         and (filter.include_archived or not memory.archived or _named_rejected(memory, filter))
         and (filter.since is None or memory.occurred_at >= filter.since)
         and (filter.until is None or memory.occurred_at < filter.until)
-        and set(filter.tags) <= set(memory.tags)
+        and (not filter.tags or set(filter.tags) <= set(memory.tags))
         and (not filter.kinds or memory.kind in filter.kinds)
         and (not filter.sources or memory.source in filter.sources)
         and (not filter.sessions or memory.session in filter.sessions)
@@ -78,6 +80,14 @@ def near_living(view: SpaceView, model: str, vector: Vector, wanted: int, filter
     """The same by looking at each row, further and further out: right whatever the index still holds, and slower."""
     index = view.indexes[model]
     size = len(index)
+    # Where most are archived, few are at hand, and it may be far to each.
+    chosen = view.reader.select(filter, EXACT_LIMIT)
+    if chosen is not None:
+        reach = _GROWTH * wanted * size // max(1, len(chosen))
+        found = _among(chosen, *index.search(vector, min(size, reach))) if 0 < reach <= _FAR else {}
+        if len(found) >= min(wanted, len(chosen)):
+            return dict(list(found.items())[:wanted])
+        return exact(*view.reader.vectors(model, chosen), vector, wanted)
     asked = wanted * _GROWTH
     seen: dict[int, bool] = {}
     while True:

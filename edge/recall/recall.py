@@ -24,15 +24,13 @@ from edge.recall.triggers import find_trigger
 from edge.recall.vectors import QueryVectors, usable
 from edge.recall.view import SpaceView
 from edge.recall.zones import zone
-from edge.types import Answer, Depth, Hit, Level, Question
+from edge.types import Answer, Depth, Hit, Level, MemoryState, Question
 
 # Candidates of each line, nearness and words, and space, at the least; twice the hits that are asked for, where that is
 # more. What is said of who said it and when can lift a memory that is far down: NDCG@10 of madial with documents around
-# it is .578 with 32 of the nearest, .582 with 64, .592 with 100.
-NEAREST = 64
-WORDED = 32
-# A deep recall has this many times more of them.
-DEEPER = 2
+# it is .579 with 64 and 32, .591 with these, .587 with 200 and 128. A deep recall gains nothing by more (recall.md).
+NEAREST = 100
+WORDED = 48
 # Terms of a query that are looked for; which of them are worth the reading, is the search's matter.
 TERMS = 256
 
@@ -65,13 +63,13 @@ class Recall:
         self._config = config
         self._weights = weights or fuse.PRESETS[config.preset]
 
-    def recall(self, question: Question, rooms: Mapping[str, SpaceView]) -> Answer:
+    def recall(self, question: Question, rooms: Mapping[str, SpaceView], *, context_ids: bool = False) -> Answer:
         """The best `top_k` memories of the rooms (by space name) in one order, fewer where fewer match.
 
         The query is searched as it is when `depth` is SHALLOW. Else a trigger is cut out of it, and turns AUTO into
         DEEP. Should a model give no vector in time, what it knows goes by words and a note says so; with no other model
         and no words found either, its failure is raised: Exhausted, Unavailable, DeadlineExceeded, … Raises
-        DeadlineExceeded once the question's deadline has passed.
+        DeadlineExceeded once the question's deadline has passed. `context_ids`: see `context_block`.
         """
         watch = Stopwatch()
         query, trigger = question.query, ""
@@ -83,7 +81,6 @@ class Recall:
         question, notes = _of_that_time(question, times, rooms)
         # What a window of time says need not be said by the words as well.
         searched = times.query if deep else query
-        deeper = DEEPER if deep else 1
         evidence = Evidence(
             times=times,
             cue=cue(query),
@@ -91,13 +88,13 @@ class Recall:
             half_life=self._config.half_life,
             window=1.0 if deep or times.bare else HINT,
         )
-        search = Search(rooms, question.filter, self._weights, evidence, max(NEAREST * deeper, 2 * question.top_k))
+        search = Search(rooms, question.filter, self._weights, evidence, max(NEAREST, 2 * question.top_k))
         filled = {model for view in rooms.values() for model, index in view.indexes.items() if len(index)}
         fitting = usable(self._vectorizers, [model for model in self._route(searched) if model in filled])
         vectors = QueryVectors(fitting, searched, question.deadline)
         try:
             terms = self._lexicon.query_terms(searched)[:TERMS]
-            search.by_words(terms, max(WORDED * deeper, 2 * question.top_k))
+            search.by_words(terms, max(WORDED, 2 * question.top_k))
             # Read while the model works: what only the words found needs its true cosine afterwards.
             stored = {model: search.candidates.stored(model) for model in fitting}
         except BaseException:
@@ -129,7 +126,11 @@ class Recall:
             notes += stages.notes
             _in_time(question)
         hits = [self._hit(one, search, terms) for one in found]
-        return self._answer(question, hits, terms, Depth.DEEP if deep else Depth.SHALLOW, trigger, notes, watch)
+        if deep and not question.filter.include_archived:
+            hits = self._with_archived(hits, search, terms, question)
+            watch.lap("archive")
+        depth = Depth.DEEP if deep else Depth.SHALLOW
+        return self._answer(question, hits, terms, depth, trigger, notes, watch, context_ids)
 
     def _times(self, question: Question, query: str, deep: bool) -> Times:
         asked_at = self._clock.now() if question.asked_at is None else question.asked_at
@@ -145,6 +146,7 @@ class Recall:
         trigger: str,
         notes: list[str],
         watch: Stopwatch,
+        context_ids: bool,
     ) -> Answer:
         if hits and all(hit.relevance < self._config.floor for hit in hits):
             notes.append(NOTHING_RELEVANT)
@@ -160,11 +162,44 @@ class Recall:
                 tokens=next(iter(self._vectorizers.values())).tokens,
                 terms=terms,
                 floor=self._config.floor,
+                ids=context_ids,
             )
             watch.lap("context")
         if question.level != Level.DETAIL:
             hits = [_shown(hit, question.level, terms) for hit in hits]
         return Answer(tuple(hits), depth, trigger, context, watch.timing(), tuple(notes))
+
+    def _with_archived(self, hits: list[Hit], search: Search, terms: Sequence[str], question: Question) -> list[Hit]:
+        """With what bears on the question among the archived ones, where too few of the others do.
+
+        Those that do all stay. An archived one stands behind its equals; its score is relative to the best of all that
+        there is, so that it is no higher than it would be at hand.
+        """
+        floor = self._config.floor
+        room = question.top_k - sum(hit.relevance >= floor for hit in hits)
+        if room <= 0:
+            return hits
+        _in_time(question)
+        search.filter = dataclasses.replace(search.filter, include_archived=True)
+        search.by_words(terms, max(WORDED, 2 * question.top_k))
+        stored = {one.info.id: search.candidates.stored(one.info.id) for one in search.asked}
+        if search.filter.selective or search.evidence.times.windows:
+            search.by_nearness(stored)
+        else:
+            # The index has archived ones too: those that are near are candidates already.
+            for one in search.asked:
+                search.candidates.complete(one, stored[one.info.id])
+            search.know()
+        away = [one for one in search.best(0) if one.memory.archived and one.memory.state != MemoryState.REJECTED]
+        brought = [hit for hit in (self._hit(one, search, terms) for one in away) if hit.relevance >= floor][:room]
+        spare = room - len(brought)
+        kept = []
+        for hit in hits:
+            if hit.relevance < floor:
+                spare -= 1
+            if hit.relevance >= floor or spare >= 0:
+                kept.append(hit)
+        return sorted((*kept, *brought), key=lambda hit: (-hit.score, hit.memory.archived))
 
     def _hit(self, one: Ranked, search: Search, terms: Sequence[str]) -> Hit:
         memory = dataclasses.replace(one.memory, space=one.candidate.space)

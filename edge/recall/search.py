@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from edge.recall import fuse
 from edge.recall.candidates import Asked, Candidate, Candidates, Stored, within
@@ -34,6 +35,8 @@ class Ranked:
     memory: Memory
     values: Values
     score: float
+    # By which it stands among others; see fuse.order_key.
+    order: tuple[float, int, str]
 
     @property
     def signals(self) -> Signals:
@@ -53,6 +56,8 @@ class Search:
     wanted: int
     candidates: Candidates = field(init=False)
     asked: Sequence[Asked] = ()
+    # Of each candidate: nearness, words, and what they make together.
+    _known: dict[Candidate, tuple[float, float, float]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.candidates = Candidates(self.rooms)
@@ -82,18 +87,30 @@ class Search:
         found = self.candidates.all()
         best_words = max((candidate.words for candidate in found), default=0.0)
         self.evidence = dataclasses.replace(self.evidence, scales=scales(found, self.asked), best_words=best_words)
+        self._known.clear()
+        self.weigh(found)
+
+    def weigh(self, candidates: Iterable[Candidate]) -> None:
+        """What nearness and words make of each; before it is ranked."""
+        evidence, weights = self.evidence, self.weights
+        for one in candidates:
+            semantic, lexical = evidence.semantic(one), evidence.lexical(one)
+            self._known[one] = semantic, lexical, fuse.combine(weights, semantic, lexical)
 
     def rank(self, rows: Sequence[tuple[Candidate, Memory]]) -> list[Ranked]:
+        """In the order of the rows."""
         result = []
         for candidate, memory in rows:
-            values = self.evidence.values(candidate, memory)
+            semantic, lexical, _ = self._known[candidate]
+            values = (semantic, lexical, *self.evidence.told(memory))
             score = fuse.combine(self.weights, *values) * (_ASKS if memory.text.endswith(_QUESTION) else 1.0)
-            result.append(Ranked(candidate, memory, values, score))
-        return self.in_order(result)
+            order = fuse.order_key(score, memory, self.evidence.now)
+            result.append(Ranked(candidate, memory, values, score, order))
+        return result
 
-    def in_order(self, found: Sequence[Ranked]) -> list[Ranked]:
-        now = self.evidence.now
-        return sorted(found, key=lambda one: fuse.order_key(one.score, one.memory, now))
+    @staticmethod
+    def in_order(found: Iterable[Ranked]) -> list[Ranked]:
+        return sorted(found, key=attrgetter("order"))
 
     def best(self, count: int) -> list[Ranked]:
         """The first `count` in order; all when `count` is 0.
@@ -102,7 +119,8 @@ class Search:
         bounded. Whether the question names a speaker is seen in the rows that are read first: _FIRST of them at least,
         so that it hardly hangs on `count`.
         """
-        based = sorted((-self._base(c), c.space, -c.rowid, c) for c in self.candidates.all())
+        known = self._known
+        based = sorted((-known[c][2], c.space, -c.rowid, c) for c in self.candidates.all())
         order = [candidate for *_, candidate in based]
         at, end = 0, max(_FIRST, 2 * count) if count else len(order)
         found: list[Ranked] = []
@@ -133,7 +151,3 @@ class Search:
             if memory is not None and matches(memory, self.filter):
                 rows.append((candidate, memory))
         return rows
-
-    def _base(self, candidate: Candidate) -> float:
-        """What nearness and words make of it."""
-        return fuse.combine(self.weights, self.evidence.semantic(candidate), self.evidence.lexical(candidate))

@@ -35,7 +35,7 @@ def table(texts: Sequence[str]) -> sqlite3.Connection:
     for rowid, text in enumerate(texts, 1):
         connection.execute(
             "INSERT INTO memories VALUES "
-            "(?, ?, ?, 0, 1, 1, 0, ?, 0, 0, 1.0, 0, 0, 'turn', 's', ?, 'user', '[]', ?, '', NULL, NULL, NULL)",
+            "(?, ?, ?, 0, 1, 1, 0, ?, 0, 0, 1.0, 0, 0, 'turn', 's', ?, 'user', '[]', ?, '', NULL, NULL, NULL, 0)",
             (rowid, str(rowid), rowid, rowid, f"s{rowid % 2}", text),
         )
         connection.execute("INSERT INTO words (rowid, terms) VALUES (?, ?)", (rowid, terms(LEXICON.index_terms(text))))
@@ -107,6 +107,16 @@ def test_the_exact_word_comes_before_its_relatives() -> None:
     assert found(connection, "painted")[0] == 2
     assert set(found(connection, "painted")) == {1, 2, 3}
     connection.close()
+
+
+def test_the_same_match_says_about_as_much_in_a_small_space_as_in_a_large_one() -> None:
+    answer, query = "铜茶壶在阁楼的木箱里", "铜茶壶在哪里"
+    small = table([answer, *(f"第{n}天下了雨" for n in range(10))])
+    large = table([answer, *(f"第{n}天下了雨" for n in range(1000))])
+    scores = [
+        search(connection, {}, clean(LEXICON.query_terms(query)), 5, Filter())[0].score for connection in (small, large)
+    ]
+    assert scores[0] == pytest.approx(scores[1], rel=0.35)
 
 
 def test_a_common_term_still_tells_apart_what_rarer_terms_brought(monkeypatch: pytest.MonkeyPatch) -> None:

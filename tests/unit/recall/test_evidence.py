@@ -14,7 +14,7 @@ from edge.recall.candidates import Asked, Candidate, within
 from edge.recall.cues import cue
 from edge.recall.evidence import HINT, Evidence, hints, scales
 from edge.recall.temporal import Times, Window
-from edge.types import Filter, ModelInfo, Signals
+from edge.types import Filter, Memory, ModelInfo, Signals
 
 NO_TIME = Times((), "q", latest=False, asks_when=False)
 ZH = ModelInfo("zh", 4, "cpu", 1, 0, unrelated=0.25, related=0.55)
@@ -27,6 +27,10 @@ def evidence(query: str = "q", times: Times = NO_TIME, **changes: object) -> Evi
 
 def candidate(words: float = 0.0, **cosines: float) -> Candidate:
     return Candidate("public", 1, words, cosines)
+
+
+def values(seen: Evidence, found: Candidate, row: Memory) -> Signals:
+    return Signals(seen.semantic(found), seen.lexical(found), *seen.told(row))
 
 
 def test_words_are_measured_by_the_best_words() -> None:
@@ -48,7 +52,7 @@ def test_who_is_spoken_of_is_in_the_signal_of_association() -> None:
     mine = evidence("what did I tell kim")
     for role in ("user", "assistant", "kim"):
         for named in (True, False):
-            signals = Signals(*dataclasses.replace(mine, named=named).values(candidate(), memory(1, "", role=role)))
+            signals = values(dataclasses.replace(mine, named=named), candidate(), memory(1, "", role=role))
             assert signals.association == mine.cue.fit(role, named=named)
 
 
@@ -97,14 +101,12 @@ def test_every_signal_is_a_share(weight: float, accesses: int, occurred_at: int,
     asked = evidence(
         "what did I tell kim", times, best_words=1.0, scales=scales([candidate(zh=0.5)], [Asked(ZH, unit(1))])
     )
-    signals = Signals(*asked.values(candidate(0.4, zh=0.45), row))
+    signals = values(asked, candidate(0.4, zh=0.45), row)
     assert all(0 <= getattr(signals, name) <= 1 for name in fuse.SIGNALS)
 
 
 def test_a_half_life_is_in_days() -> None:
-    assert (
-        Signals(*evidence(half_life=7.0).values(candidate(), memory(1, "", occurred_at=NOW - 7 * DAY))).recency == 0.5
-    )
+    assert values(evidence(half_life=7.0), candidate(), memory(1, "", occurred_at=NOW - 7 * DAY)).recency == 0.5
 
 
 @pytest.mark.parametrize(

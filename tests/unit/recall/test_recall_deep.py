@@ -107,9 +107,9 @@ def test_a_stage_whose_time_is_up_is_cut_short_and_says_how_far_it_came() -> Non
     ticks = itertools.count(0.0, 0.03)
     found, notes = deep(searched(room, wanted=REACH), clock=lambda: next(ticks))
     assert len(notes) == 1
-    assert f"16 of {REACH}" in notes[0]
+    assert f"12 of {REACH}" in notes[0]
     assert "50 ms" in notes[0]
-    assert len(room.looked_around) == 16
+    assert len(room.looked_around) == 12
     assert len(found) == 5
 
 

@@ -7,7 +7,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_fakes import NOW, Model, Room, ask, at_cosine, memory, recalling, texts, unit
+from memory_fakes import NOW, Model, Room, ask, at_cosine, recalling, texts, unit
 
 from edge.errors import Exhausted, Unavailable, VectorRefused
 from edge.ports import QueueStatus
@@ -200,6 +200,6 @@ def test_cosines_of_two_models_are_never_compared_as_they_are(
         evidence = Evidence(
             Times((), "", latest=False, asks_when=False), cue(""), NOW, scales=scales(candidates, asked)
         )
-        return [evidence.values(candidate, memory(1, ""))[0] for candidate in candidates]
+        return [evidence.semantic(candidate) for candidate in candidates]
 
     assert seen(shift) == pytest.approx(seen(0.0), abs=1e-6)
