@@ -46,6 +46,8 @@ from edge.service.server import Server, is_loopback, split_address
 from edge.service.working import WorkingService
 from edge.spaces import Rebuilt, Spaces
 from edge.types import Micros, ModelInfo
+from edge.upkeep.fading import Fading
+from edge.upkeep.merger import Merger
 from edge.upkeep.schedule import Job, Schedule
 from edge.working.states import States
 
@@ -83,6 +85,8 @@ class Core:
     data: Path
     config: Config
     spaces: Spaces
+    # Not started here: the offline commands leave what is kept as it is.
+    merger: Merger
     tokens: Tokens
     states: States
     batcher: Batcher
@@ -136,6 +140,10 @@ def core(data: Path, config: Config, *embedders: Embedder) -> Iterator[Core]:
         spaces = Spaces(data, config, clock, lexicon, backlog, models, read_only=read_only)
         stack.callback(spaces.close)
         stack.callback(backlog.close)
+        merger = Merger(spaces.all, lambda: governor.budget().background)
+        stack.callback(merger.close)
+        if config.admission.merge:
+            spaces.on_news(merger.wake)
         spaces.open_all()
         # Behind the tokens, which open the same file: closing it by hand would take this one's locks away.
         states = States(
@@ -152,7 +160,7 @@ def core(data: Path, config: Config, *embedders: Embedder) -> Iterator[Core]:
         backlog.start()
         recall = Recall(batcher.faces, fitting, lexicon, clock, config.recall)
         measured = {one.info.id: one.calibration.at or None for one in running}
-        yield Core(data, config, spaces, tokens, states, batcher, governor, measured, recall, clock)
+        yield Core(data, config, spaces, merger, tokens, states, batcher, governor, measured, recall, clock)
 
 
 def _redacting(redactor: Redactor | None) -> Callable[[str], str]:
@@ -304,12 +312,15 @@ async def _serve(box: Core, addresses: list[str], lan: bool, no_auth: bool) -> i
     if presence is not None:
         presence.announce(server.lan_port)
         _greet(presence, box.tokens)
+    fading = Fading(box.spaces, box.config.decay, box.clock, lambda: box.governor.budget().background)
     schedule = Schedule(
         [
             Job("background work", 5.0, lambda: box.spaces.allow_background(box.governor.budget().background)),
+            Job("merging that waits", 5.0, box.merger.tick),
             Job("access counts", 30.0, box.spaces.flush_accesses),
             Job("access checkpoint", 3600.0, box.spaces.checkpoint_accesses),
             Job("unfinished forgets", 60.0, box.spaces.finish_forgets),
+            Job("fading", 300.0, fading.run),
             Job("idle spaces", 60.0, box.spaces.close_idle),
             Job("last uses of tokens", 60.0, box.tokens.flush),
             Job("expired task state", 60.0, box.states.tend),
@@ -317,6 +328,7 @@ async def _serve(box: Core, addresses: list[str], lan: bool, no_auth: bool) -> i
         box.clock,
     )
     schedule.start()
+    box.merger.start()
     # What is there now stays: a collection that walks through it each time would hold up acknowledgements.
     gc.collect()
     gc.freeze()
@@ -326,6 +338,7 @@ async def _serve(box: Core, addresses: list[str], lan: bool, no_auth: bool) -> i
     if presence is not None:
         await presence.close()
     await server.stop(_GRACE)
+    fading.stop()
     await asyncio.to_thread(schedule.close)
     recalls.shutdown(cancel_futures=True)
     works.shutdown(cancel_futures=True)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import platformdirs
 
@@ -146,6 +146,26 @@ class Admission:
     keep: tuple[str, ...] = ()
     # Whether "remember that …" confirms, and a statement about the speaker that lasts becomes a candidate.
     tiers: bool = True
+    # Whether what is kept is merged with what says the same, put in the place of what it contradicts, and promoted when
+    # it was said or recalled often enough.
+    merge: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Decaying:
+    """How memories fade that nobody asks for (docs/fading.md)."""
+
+    # Off: nothing is archived or moved by itself; strength is told all the same.
+    enabled: bool = True
+    # Days in which an ordinary memory of weight 1 loses half its strength; by kind where it is another.
+    half_life_days: float = 30.0
+    kinds: Mapping[str, float] = field(default_factory=dict)
+    # Weaker than this, a memory goes to the archive.
+    archive_below: float = 0.05
+    # What was never recalled, and not said for so many days, leaves the archive too: for the cold "file", to be
+    # deleted ("delete"), or not at all ("keep").
+    cold_after_days: float = 180.0
+    cold: str = "file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +183,7 @@ class Config:
     storage: Storage = field(default_factory=Storage)
     forgetting: Forgetting = field(default_factory=Forgetting)
     admission: Admission = field(default_factory=Admission)
+    decay: Decaying = field(default_factory=Decaying)
     lan: Network = field(default_factory=Network)
 
 
@@ -170,6 +191,7 @@ _CHOICES = {
     "recall.language": ("zh", "en"),
     "recall.preset": ("tuned", "balanced", "timeless", "product"),
     "embedding.device": ("auto", "cpu", "cuda", "tensorrt", "coreml"),
+    "decay.cold": ("file", "delete", "keep"),
 }
 _MAY_BE_ZERO = {"embedding.workers"}
 # Elsewhere the least is 1.
@@ -185,6 +207,9 @@ _LEAST = {
     "embedding.idle_release": 0.1,
     "limits.message_bytes": 4096,
     "forgetting.grace_seconds": 0,
+    "decay.half_life_days": 14,
+    "decay.kinds": 14,
+    "decay.archive_below": 0.001,
     "recall.floor": 0,
     "recall.stage_seconds": 0.001,
     "storage.segment_bytes": 4096,
@@ -197,6 +222,10 @@ _MOST = {
     "governor.margin": 50,
     # The beat at which hung runs are noticed, too.
     "governor.interval": 60,
+    "decay.half_life_days": 60,
+    "decay.kinds": 60,
+    "decay.archive_below": 0.9,
+    "decay.cold_after_days": 36_500,
     "embedding.batch_tokens": 1 << 20,
     "limits.top_k": 10_000,
     "limits.message_bytes": 1024 * 1024 * 1024,
@@ -248,19 +277,21 @@ def _build(kind: type[Any], raw: Mapping[str, Any], prefix: str) -> Any:
     return kind(**values)
 
 
-def _value(hint: Any, value: Any, name: str) -> Any:
+def _value(hint: Any, value: Any, name: str, bounds: str = "") -> Any:
+    """`bounds` names the key whose range holds, where it is not `name`."""
     if dataclasses.is_dataclass(hint):
         if not isinstance(value, dict):
             raise InvalidArgument(f"config: {name} must be a table", field=name)
         return _build(hint, value, f"{name}.")  # type: ignore[arg-type]  # is_dataclass does not narrow to a type
     if hint in (int, float):
         accepted = (int,) if hint is int else (int, float)
-        least = 0 if name in _MAY_BE_ZERO else _LEAST.get(name, 1)
-        most = _MOST.get(name, sys.maxsize)
+        bounds = bounds or name
+        least = 0 if bounds in _MAY_BE_ZERO else _LEAST.get(bounds, 1)
+        most = _MOST.get(bounds, sys.maxsize)
         # NaN compares false.
         if isinstance(value, bool) or not isinstance(value, accepted) or not least <= value <= most:
             kind = "whole number" if hint is int else "number"
-            bound = f" to {most}" if name in _MOST else " or more"
+            bound = f" to {most}" if bounds in _MOST else " or more"
             raise InvalidArgument(f"config: {name} must be a {kind}, {least}{bound}", field=name)
         return hint(value)
     if hint is bool:
@@ -275,12 +306,11 @@ def _value(hint: Any, value: Any, name: str) -> Any:
             raise InvalidArgument(f"config: {name} must be one of {', '.join(choices)}", field=name)
         return value
     if get_origin(hint) is Mapping:
+        inner = get_args(hint)[1]
         if not isinstance(value, dict):
-            raise InvalidArgument(f"config: {name} must be a table of strings", field=name)
-        for key, item in value.items():
-            if not isinstance(item, str):
-                raise InvalidArgument(f"config: {name}.{key} must be a string", field=f"{name}.{key}")
-        return MappingProxyType(value)
+            of = "strings" if inner is str else "numbers"
+            raise InvalidArgument(f"config: {name} must be a table of {of}", field=name)
+        return MappingProxyType({key: _value(inner, item, f"{name}.{key}", name) for key, item in value.items()})
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
         raise InvalidArgument(f"config: {name} must be a list of strings", field=name)
     return tuple(value)

@@ -22,15 +22,18 @@ from edge.index.live import Tuning
 from edge.index.several import Indexes
 from edge.ingest import Batch, Gate, Ingest
 from edge.ledger import recent
+from edge.ledger.cold import Cold
 from edge.ledger.disk import left
 from edge.ledger.events import Event, Tallied, TurnSaid
 from edge.ledger.forgetting import Forgetting
 from edge.ledger.log import Allocator, Log
 from edge.ledger.memories import Applied, Memories
+from edge.ledger.merges import Merges
 from edge.ledger.queries import Queries
 from edge.ledger.recalled import Recalled
 from edge.ledger.revising import Revisions
 from edge.ledger.rows import stored
+from edge.ledger.unused import Unused
 from edge.ports import Clock, Lexicon
 from edge.types import Filter, Matrix, Memory, Micros, ModelInfo, Piece, Receipt, RowIds, Turn
 from edge.views import SpaceFacts
@@ -64,23 +67,20 @@ class Space:
         gate: Gate,
         cut: Callable[[str], tuple[Piece, ...]],
         read_only: bool,
+        news: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.name = name
         self.directory = directory
         self._clock = clock
         self._backlog = backlog
         self._read_only = read_only
+        self._news = news
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
         self._latest: Future[Applied] | None = None
         # Why the last vectors could not be stored; the backlog tries again until they are.
         self._unkept: EdgeError | None = None
-        self._log = Log(
-            directory / "log",
-            clock=clock,
-            segment_bytes=storage.segment_bytes,
-            on_durable=self._durable,
-            read_only=read_only,
-        )
+        place, segment_bytes = directory / "log", storage.segment_bytes
+        self._log = Log(place, clock=clock, segment_bytes=segment_bytes, on_durable=self._durable, read_only=read_only)
         with contextlib.ExitStack() as undo:
             undo.callback(self._log.close)
             try:
@@ -108,8 +108,11 @@ class Space:
             self._memories = Memories(self._database, lexicon, key)
             undo.callback(self._memories.close)
             self.queries = Queries(self._database)
+            self.unused = Unused(self._database)
             self._recalled = Recalled(self._log, self._memories, self.queries, self._clock)
+            self.merges = Merges(self._database)
             self.revisions = Revisions(self._database, self._log, self.queries, self._catch_up)
+            self.cold = Cold(self._log, self._database, self.queries, self.revisions, self._clock)
             self._forgetting = Forgetting(
                 self._log, self._database, self._memories, self.queries, self.revisions, self._drop_indexed
             )
@@ -188,11 +191,16 @@ class Space:
 
     def _applied(self, done: Future[Applied]) -> None:
         if done.exception() is None:
-            removed = done.result().removed
-            if removed:
-                self.indexes.remove(np.array(removed, np.int64))
-                self._backlog.gone(self.name, removed)
-            self._backlog.wake(self.name, done.result().returned)
+            applied = done.result()
+            if applied.removed:
+                self.indexes.remove(np.array(applied.removed, np.int64))
+                self._backlog.gone(self.name, applied.removed)
+            # Looking for what has no vector reads every row.
+            if applied.added or applied.returned:
+                self._backlog.wake(self.name, applied.returned)
+            # Turns that were added have no vectors yet; of what was revised, something may have been confirmed.
+            if not applied.added:
+                self._news(self.name)
 
     def _rows(self, numbers: Sequence[int]) -> Future[tuple[int, ...]]:
         rows = promise()
@@ -307,12 +315,15 @@ class Space:
             gone = np.setdiff1d(rowids, living)
             if len(gone):
                 index.remove(gone)
+            self._news(self.name)
 
         kept.add_done_callback(settle)
         return kept
 
     def refuse(self, model: str, rowids: Sequence[int], reason: str) -> Future[None]:
-        return self._memories.refuse_vectors(model, rowids, reason)
+        refused = self._memories.refuse_vectors(model, rowids, reason)
+        refused.add_done_callback(lambda _: self._news(self.name))
+        return refused
 
     # Reading (recall's SpaceView, and the service).
 
@@ -346,8 +357,8 @@ class Space:
         self._recalled.touch(rowids)
 
     def flush_accesses(self) -> None:
-        if not self._read_only:
-            self._recalled.flush()
+        if not self._read_only and self._recalled.flush():
+            self._news(self.name)
 
     def checkpoint_accesses(self) -> None:
         """Notes the counts in the log, so that they outlive the database."""
@@ -367,6 +378,7 @@ class Space:
         The receipts of the latter. Raises as `forget` does."""
         if not self._read_only:
             self._forgetting.resume()
+            self.cold.resume()
         return [] if self._read_only or hidden_until is None else self._forgetting.carry_out(hidden_until)
 
     def _drop_indexed(self, rowids: Sequence[int]) -> int:
@@ -379,17 +391,8 @@ class Space:
 
     def facts(self) -> SpaceFacts:
         index = self.indexes.stats()
-        return views.facts(self.name, self._log, self.queries, list(self.indexes), index, self.ingest.samples())
+        samples, revised = self.ingest.samples(), self.merges.counts()
+        return views.facts(self.name, self._log, self.queries, list(self.indexes), index, samples, revised)
 
     def warnings(self) -> list[str]:
-        found = []
-        if damaged := self._log.stats().damaged_lines:
-            found.append(f"{damaged} lines of the log are damaged; `edge verify` names them, a backup has them whole")
-        if refusal := self._refusal():
-            found.append(f"new turns are refused: {refusal.message}")
-        if error := self.indexes.stats().snapshot_error:
-            found.append(f"the index could not be saved ({error}); free disk space")
-        failure = self._memories.failure
-        if failure is not None:
-            found.append(f"{failure.message}; `edge rebuild --from-log` makes the views anew")
-        return found
+        return views.warnings(self._log, self._memories, self.indexes.stats(), self._refusal())

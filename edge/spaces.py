@@ -89,6 +89,7 @@ class Spaces:
             new_gate(),
             pieces,
             bool(read_only),
+            self._tell_news,
         )
         self._limit = config.limits.spaces
         self._idle = config.storage.space_idle
@@ -100,6 +101,7 @@ class Spaces:
         # Those on the disk, with what they were when they were closed for idleness.
         self._known: dict[str, SpaceFacts | None] = {}
         self._erasers: list[Callable[[str], None]] = []
+        self._listeners: list[Callable[[str], None]] = []
         self._lock = threading.RLock()
         self._closed = False
 
@@ -175,6 +177,7 @@ class Spaces:
                 space = self._make(name, directory)
                 self._known[name] = None
                 self._open[name] = space
+                self._tell_news(name)
             self._used[name] = self._monotonic()
             return space
 
@@ -241,6 +244,15 @@ class Spaces:
     def _erase_elsewhere(self, name: str) -> None:
         for erase in self._erasers:
             erase(name)
+
+    def on_news(self, tell: Callable[[str], None]) -> None:
+        """`tell` is called with the name of a space that can be written and was opened, or whose memories got vectors,
+        were revised or recalled; from any thread, so it is brief."""
+        self._listeners.append(tell)
+
+    def _tell_news(self, name: str) -> None:
+        for tell in () if self.read_only else self._listeners:
+            tell(name)
 
     def rebuild(self, name: str, from_log: bool) -> Rebuilt:
         """Makes the index anew from the stored vectors, or every view from the log; vectors then follow by themselves.

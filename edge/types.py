@@ -42,6 +42,8 @@ class MemoryState(enum.IntEnum):
     REJECTED = 5
     # Forgotten, and still to be brought back for a while (forgetting.grace_seconds): no answer shows it.
     FORGOTTEN = 6
+    # Faded, and moved to the cold file with all that it says: no answer shows it; undoing that brings it back.
+    COLD = 7
 
 
 class Depth(enum.IntEnum):

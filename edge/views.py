@@ -61,10 +61,18 @@ class SpaceFacts:
     filtered: dict[str, int] = field(default_factory=dict)
     hidden: dict[str, int] = field(default_factory=dict)
     samples: tuple[Sample, ...] = ()
+    # What rules made of memories, and nobody undid: merged, replaced, promoted.
+    revised: dict[str, int] = field(default_factory=dict)
 
 
 def facts(
-    name: str, log: Log, queries: Queries, models: Sequence[str], index: IndexStats, samples: Sequence[Sample]
+    name: str,
+    log: Log,
+    queries: Queries,
+    models: Sequence[str],
+    index: IndexStats,
+    samples: Sequence[Sample],
+    revised: Mapping[str, int],
 ) -> SpaceFacts:
     """Of a space with these running models; `samples` are those that its write path keeps."""
     counts, stats, tallies = queries.counts(), log.stats(), queries.tallies()
@@ -86,6 +94,7 @@ def facts(
         filtered=_part(tallies, "noise"),
         hidden=_part(tallies, "secret"),
         samples=tuple(samples),
+        revised=dict(revised),
     )
 
 
@@ -164,3 +173,17 @@ def keep_routing(name: str, memories: Memories, queries: Queries, models: Sequen
         memories.keep_routing(routing, reason).result()
     except (DiskFull, ReadOnly, Unavailable) as error:
         logger.warning("space %s: which texts go to which model stays undecided: %s", name, error.message)
+
+
+def warnings(log: Log, memories: Memories, index: IndexStats, refusal: EdgeError | None) -> list[str]:
+    """What the owner of a space has to know of; `refusal` is why no turn is taken just now."""
+    found = []
+    if damaged := log.stats().damaged_lines:
+        found.append(f"{damaged} lines of the log are damaged; `edge verify` names them, a backup has them whole")
+    if refusal is not None:
+        found.append(f"new turns are refused: {refusal.message}")
+    if index.snapshot_error:
+        found.append(f"the index could not be saved ({index.snapshot_error}); free disk space")
+    if memories.failure is not None:
+        found.append(f"{memories.failure.message}; `edge rebuild --from-log` makes the views anew")
+    return found

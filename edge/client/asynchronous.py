@@ -28,6 +28,7 @@ from edge.client.requests import (
     scope_number,
     string,
     strings,
+    timestamp,
 )
 from edge.client.reviewing import Reviewing
 from edge.client.working import Working
@@ -124,6 +125,7 @@ class AsyncClient(Household, Reviewing, Working):
         asked_at: Moment | None = None,
         time_zone: str | None = None,
         only_relevant: bool = False,
+        context_ids: bool = False,
         timeout: float | None = None,
         **which: Unpack[Selection],
     ) -> RecallResponse:
@@ -133,7 +135,8 @@ class AsyncClient(Household, Reviewing, Working):
         times quicker, and answers come in the order of asking; with either, by a call of its own, so that the box
         knows the deadline. level: "abstract", "overview" or "detail". wait_for: ids that must be searchable first.
         Times in the query are those of `time_zone` (None: this machine's) as of `asked_at` (None: now). only_relevant:
-        no hits rather than the nearest, when none bears on the question.
+        no hits rather than the nearest, when none bears on the question. context_ids: each line of the context begins
+        with its memory's id.
         """
         request = recall_message(
             query,
@@ -148,6 +151,7 @@ class AsyncClient(Household, Reviewing, Working):
             asked_at=asked_at,
             time_zone=time_zone,
             only_relevant=only_relevant,
+            context_ids=context_ids,
         )
         if timeout is None and not wait_for:
             return await self._recalls.ask(request, self._line.timeout)
@@ -161,11 +165,16 @@ class AsyncClient(Household, Reviewing, Working):
         weight: float | None = None,
         space: str = "",
         kind: str = "",
+        source: str = "",
+        occurred_at: Moment | None = None,
+        request_id: str = "",
         timeout: float | None = None,
     ) -> Remembered:
         """Keeps a sentence, confirmed at once; the memories it became, which can be found by then.
 
-        Passwords, keys, cards and identity numbers are not kept: the answer's `hidden` counts them.
+        Passwords, keys, cards and identity numbers are not kept: the answer's `hidden` counts them. source: who hands
+        it in; occurred_at: when it was said (None: now). With a request_id, a UUID or the like, the call is repeated
+        when the connection breaks, and may be by the caller: the same text of the same source is kept once.
         """
         request = memory_pb2.RememberRequest(
             text=string(text, "text"),
@@ -173,9 +182,12 @@ class AsyncClient(Household, Reviewing, Working):
             weight=weight,
             space=string(space, "space"),
             kind=string(kind, "kind"),
+            request_id=string(request_id, "request_id"),
+            source=string(source, "source"),
+            occurred_at=None if occurred_at is None else timestamp(occurred_at, "occurred_at"),
         )
         response: memory_pb2.RememberResponse = await self._line.call(
-            "memory", "Remember", request, timeout, again=False
+            "memory", "Remember", request, timeout, again=bool(request_id)
         )
         return Remembered(response.memories, response.hidden)
 

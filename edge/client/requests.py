@@ -187,6 +187,7 @@ def recall_message(
     asked_at: Moment | None = None,
     time_zone: str | None = None,
     only_relevant: bool = False,
+    context_ids: bool = False,
 ) -> memory_pb2.RecallRequest:
     """Raises InvalidArgument that names the field."""
     return memory_pb2.RecallRequest(
@@ -202,6 +203,7 @@ def recall_message(
         asked_at=None if asked_at is None else timestamp(asked_at, "asked_at"),
         time_zone=own_zone() if time_zone is None else string(time_zone, "time_zone"),
         only_relevant=only_relevant,
+        context_ids=context_ids,
     )
 
 

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from edge.index.live import IndexStats, LiveIndex, Tuning
 from edge.ports import VectorSource
 from edge.types import ModelInfo, RowIds
@@ -54,6 +56,16 @@ class Indexes(Mapping[str, LiveIndex]):
 
     def __len__(self) -> int:
         return len(self._indexes)
+
+    def near(self, source: VectorSource, rowid: int, count: int) -> list[tuple[str, int, float]]:
+        """(model, rowid, cosine) of the nearest to a memory by each model that has a vector of it, `count` at most of
+        each, itself among them."""
+        found: list[tuple[str, int, float]] = []
+        for model, index in self._indexes.items():
+            for _, vectors in source.iter_vectors(model, np.array([rowid], np.int64), 1):
+                nearest, cosines = index.search(vectors[0], count)
+                found += [(model, int(one), float(cosine)) for one, cosine in zip(nearest, cosines, strict=True)]
+        return found
 
     def remove(self, rowids: RowIds) -> None:
         """From each of them."""

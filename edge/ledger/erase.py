@@ -130,6 +130,7 @@ def _take_away(
             "their last traces go at the next forget or restart",
             retry_after=5.0,
         )
+    log.cold.erase([n for _, _, marks in forgets for n in marks])
     memories.finish_forgets([id for id, _, _ in forgets]).result()
     return segments
 

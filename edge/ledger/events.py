@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from edge.ledger.revisions import Change, Revision, check, decoded, encoded
+from edge.ledger.revisions import Revision, packed, unpacked
 from edge.types import MemoryState, Micros, Piece, Turn
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -33,6 +33,8 @@ class TurnSaid:
     turn: Turn
     fingerprint: bytes
     pieces: tuple[Piece, ...]
+    # What it says is in the cold file; its text is empty then, and the fingerprint that of the whole.
+    cold: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,15 @@ def decode(line: bytes) -> Event:
         raise LineError(f"not an event ({type(error).__name__})") from None
 
 
+def sound(line: bytes) -> bool:
+    """Whether it is a whole line whose checksum holds."""
+    try:
+        decode(line)
+    except LineError:
+        return False
+    return line.endswith(b"\n")
+
+
 def number(line: bytes) -> int | None:
     """The event number that a line begins with, sound or not; for passing over lines without decoding them."""
     found = _NUMBER.match(line)
@@ -165,6 +176,8 @@ def _fields(event: Event) -> dict[str, Any]:
             body["by"] = turn.by
         if turn.attributes:
             body["attributes"] = base64.b64encode(turn.attributes).decode()
+        if event.cold:
+            body["cold"] = True
         return body | {
             "kind": turn.kind,
             "state": turn.state.name.lower(),
@@ -182,8 +195,7 @@ def _fields(event: Event) -> dict[str, Any]:
         body = {"event": "revised", "id": event.id, "why": event.why, "by": event.by}
         if event.undoes:
             body["undoes"] = event.undoes
-        changes = [[one.id, encoded(one.before), encoded(one.after)] for one in map(check, event.changes)]
-        return body | {"changes": changes}
+        return body | {"changes": packed(event.changes)}
     if isinstance(event, Tallied):
         return {"event": "tallied", "counts": dict(event.counts)}
     raise ValueError(f"events of the kind {event.event!r} belong to another version and are never written by this one")
@@ -205,7 +217,7 @@ def _turn_said(n: int, at: Micros, body: dict[str, Any]) -> TurnSaid:
         by=body.get("by", ""),
     )
     pieces = tuple(Piece(id, start, end) for id, start, end in body["pieces"])
-    return TurnSaid(n, at, turn, bytes.fromhex(body["fingerprint"]), pieces)
+    return TurnSaid(n, at, turn, bytes.fromhex(body["fingerprint"]), pieces, body.get("cold") is True)
 
 
 def _forgotten(n: int, at: Micros, body: dict[str, Any]) -> Forgotten:
@@ -224,10 +236,7 @@ def _accesses(n: int, at: Micros, body: dict[str, Any]) -> Accesses:
 
 
 def _revised(n: int, at: Micros, body: dict[str, Any]) -> Revised:
-    changes = tuple(Change(id, decoded(before), decoded(after)) for id, before, after in body["changes"])
-    if any(one.before.keys() != one.after.keys() for one in changes):
-        raise ValueError("the same fields before and after")
-    return Revised(n, at, body["id"], body["why"], body["by"], changes, body.get("undoes", ""))
+    return Revised(n, at, body["id"], body["why"], body["by"], unpacked(body["changes"]), body.get("undoes", ""))
 
 
 def _tallied(n: int, at: Micros, body: dict[str, Any]) -> Tallied:

@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from edge.ledger import writes
-from edge.ledger.rows import FORGOTTEN, SUPERSEDED, UNFOUND, marks, narrowing
+from edge.ledger.rows import COLD, FORGOTTEN, SUPERSEDED, UNFOUND, UNFOUND_STATES, marks, narrowing
 from edge.types import Filter, MemoryState, Micros
 
 _T = TypeVar("_T")
 _CHUNK = 500
 _CANDIDATE = int(MemoryState.CANDIDATE)
-# Replaced memories may be named by what they are. Older versions of a turn go with the newest, and by its name only.
-_NAMED = f"(m.state NOT IN {UNFOUND} OR (m.state = {SUPERSEDED} AND m.replaced_by IS NOT NULL))"
+# Replaced memories, and those in the cold file, may be named by what they are. Older versions of a turn go with the
+# newest, and by its name only.
+_NAMED = f"(m.state NOT IN {UNFOUND} OR m.state = {COLD} OR (m.state = {SUPERSEDED} AND m.replaced_by IS NOT NULL))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def of_turns(connection: sqlite3.Connection, turns: Iterable[int]) -> Forgettabl
         vectors=vectors,
         unknown=(),
         # The keyword index holds the living and no other.
-        words=sum(state not in (SUPERSEDED, FORGOTTEN) for _, _, state in memories),
+        words=sum(state not in UNFOUND_STATES for _, _, state in memories),
         candidates=sum(state == _CANDIDATE for _, _, state in memories),
         revisions=len(revisions),
     )

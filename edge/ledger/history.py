@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from edge.ledger.revisions import FORGOTTEN, Change, Revision, change, decoded
+from edge.ledger.revisions import FORGOTTEN, Change, Revision, change, unpacked
 from edge.ledger.rows import FORGOTTEN as HIDDEN
 from edge.ledger.rows import UNFOUND_STATES
 from edge.types import Memory, MemoryState, Micros
@@ -129,8 +129,7 @@ def _before_replaced(connection: sqlite3.Connection, memory: Memory) -> dict[str
 
 def _revision(row: tuple[Any, ...]) -> Revision:
     n, at, id, why, by, changes, undoes, undone_by = row
-    read = tuple(Change(one, decoded(before), decoded(after)) for one, before, after in json.loads(changes))
-    return Revision(n, at, id, why, by, read, undoes, undone_by)
+    return Revision(n, at, id, why, by, unpacked(json.loads(changes)), undoes, undone_by)
 
 
 def _of_revision(connection: sqlite3.Connection, found: Revision) -> Deed:

@@ -15,8 +15,9 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from edge.errors import EdgeError, ReadOnly, Unavailable
+from edge.ledger.coldfiles import ColdFiles
 from edge.ledger.disk import make_directory, refusal
-from edge.ledger.events import Erased, Event, encode
+from edge.ledger.events import Erased, Event, TurnSaid, encode, number, sound
 from edge.ledger.segments import (
     Line,
     Segment,
@@ -97,6 +98,7 @@ class Log:
         on_damage: Callable[[str, int], None] | None = None,
     ) -> None:
         self.directory = directory
+        self.cold = ColdFiles(directory / "cold")
         self._clock = clock
         self._on_durable = on_durable
         self._read_only = read_only
@@ -141,6 +143,10 @@ class Log:
         that appends go on between them. Raises DiskFull where there is no room for the rewritten copy of a segment;
         the segments before it are done, and the same call does the rest later.
         """
+        return self.replace(turns)
+
+    def replace(self, turns: Mapping[int, Erased | TurnSaid]) -> int:
+        """The same with what is to stand in the place of each turn."""
         if not turns:
             return 0
         count = 0
@@ -151,6 +157,23 @@ class Log:
             if any(n >= firsts[place] and (following is None or n < following) for n in turns):
                 count += self._put(None, partial(self._rewrite, segment, turns)).result()
         return count
+
+    def lines(self, numbers: Sequence[int]) -> dict[int, bytes]:
+        """The whole, sound lines of these events, as far as they are durable. Safe while the log is written."""
+        wanted = {n for n in numbers if n <= self._last_n}
+        found: dict[int, bytes] = {}
+        segments = list_segments(self.directory)
+        firsts = [first_number(segment) or 0 for segment in segments]
+        for place, segment in enumerate(segments):
+            following = next((n for n in firsts[place + 1 :] if n), None)
+            if not any(n >= firsts[place] and (following is None or n < following) for n in wanted):
+                continue
+            with contextlib.suppress(FileNotFoundError), segment.path.open("rb") as file:
+                for raw in file:
+                    n = number(raw)
+                    if n in wanted and n is not None and sound(raw):
+                        found[n] = raw
+        return found
 
     def replay(self, after_n: int = 0) -> Iterator[Event]:
         """The events after `after_n` that are durable now, oldest first. Safe while the log is written."""
@@ -197,6 +220,7 @@ class Log:
                 make_directory(self.directory)
                 for leftover in self.directory.glob("*.tmp"):
                     leftover.unlink()
+                self.cold.tidy()
             segments = list_segments(self.directory)
             if segments and not self._read_only:
                 self._writer.adopt(segments[-1])
@@ -320,7 +344,7 @@ class Log:
         self._check_writable()
         self._writer.append(lines)
 
-    def _rewrite(self, segment: Segment, turns: Mapping[int, Erased]) -> int:
+    def _rewrite(self, segment: Segment, turns: Mapping[int, Erased | TurnSaid]) -> int:
         self._check_writable()
         return int(self._writer.replace(segment, turns))
 

@@ -19,7 +19,7 @@ from edge.ledger.batch import Batch
 from edge.ledger.database import Database
 from edge.ledger.events import Accesses, Erased, Event, Forgotten, Revised, Tallied, TurnSaid, mark
 from edge.ledger.reindex import renew
-from edge.ledger.revisions import Change
+from edge.ledger.revisions import Change, shared
 from edge.ledger.rows import UNFOUND_STATES, clean, pack
 from edge.ports import Lexicon
 from edge.types import Matrix, Micros, RowIds
@@ -31,6 +31,8 @@ _SLICE = 6_000
 _DROP = 150
 # And what changing some fields of one costs.
 _CHANGE = 10
+# Where it is the same change of many.
+_ALIKE = 3
 _MERGE_PAGES = 64
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 1.0
 
@@ -291,6 +293,10 @@ class Memories:
     def _revise(self, event: Revised, batch: Batch) -> None:
         batch.actions.append(partial(writes.note_revision, event=event))
         batch.revises = True
+        if shared(event.changes) and "state" not in event.changes[0].after:
+            batch.actions.append(partial(writes.revise, n=event.n, changes=event.changes, terms={}))
+            batch.cost += _ALIKE * len(event.changes)
+            return
         returning = {
             one.id
             for one in event.changes
@@ -299,17 +305,17 @@ class Memories:
         if returning:
             # What they say may be among what is not in the tables yet.
             self._commit(batch)
-        part: list[Change] = []
+        some: list[Change] = []
         cost = 0
         for one in event.changes:
-            part.append(one)
+            some.append(one)
             cost += _CHANGE
             moves = one.after.get("state") in UNFOUND_STATES or one.id in returning
             cost += _DROP if moves else 0
             if cost > _SLICE or one is event.changes[-1]:
-                self._revise_part(event.n, part, returning, batch)
+                self._revise_part(event.n, some, returning, batch)
                 batch.cost += cost
-                part, cost = [], 0
+                some, cost = [], 0
                 if batch.cost > _SLICE:
                     self._commit(batch)
 

@@ -148,7 +148,36 @@ CREATE TABLE tallies (name TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROW
 """,
 )
 
-MIGRATIONS: tuple[Migration, ...] = (_LEDGER, _REVISIONS, _TALLIES)
+_USED = Migration(
+    "0004_used",
+    """
+-- When a memory was last used, for what looks for those that nobody used for long (ledger/unused.py).
+CREATE INDEX memories_used ON memories (max(occurred_at, created_at, accessed_at));
+-- What is neither archived nor unfound (rows.UNFOUND), however much is.
+CREATE INDEX memories_at_hand ON memories (occurred_at) WHERE archived = 0 AND state NOT IN (4, 6, 7);
+""",
+)
+
+_MERGING = Migration(
+    "0005_merging",
+    """
+-- The state in which the rules looked at a memory last, to merge or promote it; 0 for never. See ledger/merges.py.
+ALTER TABLE memories ADD COLUMN looked INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX memories_unlooked ON memories (rowid) WHERE state IN (2, 3) AND archived = 0 AND looked <> state;
+-- What came back may meet what was said meanwhile; a candidate that was recalled may be known by now.
+CREATE TRIGGER memories_look_again AFTER UPDATE OF state, archived, access_count ON memories
+WHEN NEW.looked <> 0 AND NEW.state IN (2, 3) AND (
+    OLD.state NOT IN (2, 3) OR NEW.archived < OLD.archived
+    OR (NEW.state = 2 AND NEW.access_count > OLD.access_count)
+)
+BEGIN
+    UPDATE memories SET looked = 0 WHERE rowid = NEW.rowid;
+END;
+CREATE INDEX revisions_why ON revisions (why) WHERE undone_by = '';
+""",
+)
+
+MIGRATIONS: tuple[Migration, ...] = (_LEDGER, _REVISIONS, _TALLIES, _USED, _MERGING)
 
 
 def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> None:

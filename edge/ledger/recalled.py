@@ -38,12 +38,13 @@ class Recalled:
             for rowid in rowids:
                 self._counts.pop(rowid, None)
 
-    def flush(self) -> None:
-        """Into the tables; blocks."""
+    def flush(self) -> bool:
+        """Into the tables; blocks. Whether there was anything."""
         with self._lock:
             counts, self._counts = self._counts, {}
         if counts:
             self._memories.add_accesses(counts).result()
+        return bool(counts)
 
     def checkpoint(self) -> None:
         """Notes what the tables have in the log, so that it outlives them; blocks."""

@@ -12,16 +12,16 @@ from typing import BinaryIO
 
 from edge.ledger.database import Database
 from edge.ledger.events import LineError, TurnSaid, decode, number
-from edge.ledger.rows import FORGOTTEN
+from edge.ledger.rows import UNSHOWN
 from edge.ledger.segments import Segment, first_number, list_segments
 from edge.types import Turn
 
 # Where halving ends and reading line by line begins.
 _NEAR = 64 * 1024
-# Of those that are hidden until they are erased nothing is said any more.
+# Of those that are hidden until they are erased, or cold, nothing is said any more.
 _LAST = (
     "SELECT occurred_at, n FROM turns WHERE source = ? AND session = ? AND superseded_by IS NULL "  # noqa: S608  # a constant number
-    f"AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.turn_n = turns.n AND m.state = {FORGOTTEN}) "
+    f"AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.turn_n = turns.n AND m.state IN {UNSHOWN}) "
     "ORDER BY seq DESC LIMIT ?"
 )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 
 from uuid6 import uuid7
 
@@ -18,6 +19,7 @@ from edge.ledger.log import Allocator, Log
 from edge.ledger.queries import Queries
 from edge.ledger.revisions import (
     ARCHIVED,
+    COOLED,
     FORGOTTEN,
     NOT_UNDOABLE,
     REASONS,
@@ -27,18 +29,23 @@ from edge.ledger.revisions import (
     Conflict,
     Fields,
     Revision,
+    alike,
     change,
     inverse,
 )
+from edge.ledger.rows import UNSHOWN_STATES
+from edge.ledger.unused import RULE
 from edge.types import Filter, Memory, MemoryState, Micros
 
 # Changes of one revision. A forget has as many as it takes.
 MOST = 10_000
 # Memories that are archived by one revision: some ten milliseconds of the database's writer.
-_AT_ONCE = 1000
+AT_ONCE = 1000
 # FailedPrecondition.reason of a memory that is not as whoever planned a change had found it.
 CHANGED = "CHANGED_MEANWHILE"
 _LOOKED_BACK = 200
+# What the sweep may do, and whoever asks may not: they forget.
+_BY_ITSELF = ((COOLED, RULE), (FORGOTTEN, RULE))
 
 
 class Revisions:
@@ -54,6 +61,8 @@ class Revisions:
         self._queries = queries
         self._catch_up = catch_up
         self._alone = threading.Lock()
+        self._prepare: Callable[[Sequence[Change]], Collection[int]] = lambda _: ()
+        self._undone: Callable[[Collection[int]], None] = lambda _: None
 
     @contextlib.contextmanager
     def settled(self) -> Iterator[None]:
@@ -73,7 +82,7 @@ class Revisions:
         """
         with self.settled():
             changes = [one for one in plan(self._queries) if one.after]
-            self._check(changes, why)
+            self._check(changes, why, by)
             return self._log_it(changes, why, by)
 
     def undo(self, id: str, by: str) -> Revision:
@@ -83,17 +92,37 @@ class Revisions:
         """
         with self.settled():
             changes = self._inverse(id)
+            prepared = self._prepare(changes)
             done = self._log_it(changes, UNDONE, by, undoes=id)
             assert done is not None
+            self._undone(prepared)
             return done
+
+    def before_undo(
+        self, prepare: Callable[[Sequence[Change]], Collection[int]], done: Callable[[Collection[int]], None]
+    ) -> None:
+        """`prepare` gets the changes of each undo before it is logged, and may refuse by raising; `done` gets what that
+        gave, afterwards."""
+        self._prepare, self._undone = prepare, done
 
     def archive(self, ids: Sequence[str], by: str) -> list[Revision]:
         """Takes memories out of normal recall; those that are archived, replaced or forgotten are passed over."""
-        return self._in_parts(ids, ARCHIVED, by, archived=True)
+        return self._in_parts(ids, by, archived=True)
 
     def restore(self, ids: Sequence[str], by: str) -> list[Revision]:
         """Brings archived memories back; those that were rejected are passed over: `undo` brings them back."""
-        return self._in_parts(ids, RESTORED, by, archived=False)
+        return self._in_parts(ids, by, archived=False)
+
+    def move(self, choose: Callable[[Queries], Sequence[str]], by: str, *, archived: bool) -> Revision | None:
+        """Archives what is chosen while nothing else is revised or forgotten, or brings it back; None for nothing.
+
+        What is chosen, AT_ONCE at most, must be the other way till then; all is one revision. Blocks.
+        """
+        with self.settled():
+            changes = alike(
+                *choose(self._queries), before=Fields(archived=not archived), after=Fields(archived=archived)
+            )
+            return self._log_it(changes, ARCHIVED if archived else RESTORED, by)
 
     def hide(
         self, ids: Sequence[str], filter: Filter | None, by: str, *, id: str, history: bool
@@ -203,13 +232,11 @@ class Revisions:
             )
         return changes
 
-    def _in_parts(self, ids: Sequence[str], why: str, by: str, *, archived: bool) -> list[Revision]:
+    def _in_parts(self, ids: Sequence[str], by: str, *, archived: bool) -> list[Revision]:
         found = []
-        for start in range(0, len(ids), _AT_ONCE):
-            with self.settled():
-                wrong = self._queries.archived_of(ids[start : start + _AT_ONCE], not archived)
-                changes = [Change(id, Fields(archived=not archived), Fields(archived=archived)) for id in wrong]
-                done = self._log_it(changes, why, by)
+        for start in range(0, len(ids), AT_ONCE):
+            part = ids[start : start + AT_ONCE]
+            done = self.move(partial(Queries.archived_of, ids=part, archived=not archived), by, archived=archived)
             if done is not None:
                 found.append(done)
         return found
@@ -229,7 +256,7 @@ class Revisions:
         self._catch_up()
         return revision
 
-    def _check(self, changes: Sequence[Change], why: str) -> None:
+    def _check(self, changes: Sequence[Change], why: str, by: str) -> None:
         if why not in REASONS:
             raise ValueError(f"{why!r} is no reason of revisions.REASONS")
         if len(changes) > MOST:
@@ -248,11 +275,11 @@ class Revisions:
             if newer and (newer == one.id or newer not in targets or not _shown(targets[newer])):
                 raise NotFound(f"replaced_by: there is no other memory {newer} here", field="replaced_by")
             state = one.after.get("state", memory.state)
-            if state is MemoryState.FORGOTTEN:
-                raise ValueError("memories are forgotten by a forget")
+            if state in UNSHOWN_STATES and (why, by) not in _BY_ITSELF:
+                raise ValueError("memories are forgotten by a forget, and become cold by a sweep")
             if state is MemoryState.REJECTED and not one.after.get("archived", memory.archived):
                 raise ValueError("a rejected memory is archived")
 
 
 def _shown(memory: Memory) -> bool:
-    return memory.state is not MemoryState.FORGOTTEN
+    return memory.state not in UNSHOWN_STATES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict, cast
+from typing import Any, NamedTuple, TypedDict, cast
 
 from edge.types import Memory, MemoryState, Micros
 
@@ -16,7 +16,9 @@ ARCHIVED, RESTORED = "archived", "restored"
 WEIGHTED, UNDONE = "weighted", "undone"
 # Hidden until it is erased; see erase.hide.
 FORGOTTEN = "forgotten"
-REASONS = (CONFIRMED, REJECTED, PROMOTED, MERGED, REPLACED, ARCHIVED, RESTORED, WEIGHTED, UNDONE, FORGOTTEN)
+# Moved to the cold file; see ledger.cold.
+COOLED = "cooled"
+REASONS = (CONFIRMED, REJECTED, PROMOTED, MERGED, REPLACED, ARCHIVED, RESTORED, WEIGHTED, UNDONE, FORGOTTEN, COOLED)
 # FailedPrecondition.reason of what cannot be undone.
 NOT_UNDOABLE = "NOT_UNDOABLE"
 
@@ -40,9 +42,11 @@ class Fields(TypedDict, total=False):
 FIELDS = tuple(Fields.__annotations__)
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """Of one memory: what the fields were, and what they are to be. Both have the same keys."""
+class Change(NamedTuple):
+    """Of one memory: what the fields were, and what they are to be. Both have the same keys.
+
+    A tuple, since a sweep makes a hundred thousand of them: a frozen dataclass takes three times as long to make.
+    """
 
     id: str
     before: Fields
@@ -83,6 +87,44 @@ def check(changed: Change) -> Change:
         if decoded(encoded(fields)) != fields:
             raise ValueError("a change has a field or a value that the log cannot hold")
     return changed
+
+
+def alike(*ids: str, before: Fields, after: Fields) -> tuple[Change, ...]:
+    """The same change of many memories. They share the fields, by which `packed` and the tables know that it is one."""
+    return tuple(Change(id, before, after) for id in ids)
+
+
+def shared(changes: Sequence[Change]) -> bool:
+    """Whether it is the same change of many memories, made by `alike`."""
+    if len(changes) < 2:
+        return False
+    before, after = changes[0].before, changes[0].after
+    return all(one.before is before and one.after is after for one in changes)
+
+
+def packed(changes: Sequence[Change]) -> Any:
+    """As JSON has them: (id, before, after) of each, or the fields once and the ids. Raises ValueError, see `check`."""
+    if shared(changes):
+        first = check(changes[0])
+        return {
+            "before": encoded(first.before),
+            "after": encoded(first.after),
+            "memories": [one.id for one in changes],
+        }
+    return [[one.id, encoded(one.before), encoded(one.after)] for one in map(check, changes)]
+
+
+def unpacked(raw: Any) -> tuple[Change, ...]:
+    """Raises ValueError, KeyError or TypeError for what `packed` has not made."""
+    if isinstance(raw, dict):
+        changes = alike(*raw["memories"], before=decoded(raw["before"]), after=decoded(raw["after"]))
+        if not all(isinstance(one.id, str) for one in changes):
+            raise ValueError("memories have ids")
+    else:
+        changes = tuple(Change(id, decoded(before), decoded(after)) for id, before, after in raw)
+    if any(one.before.keys() != one.after.keys() for one in (changes[:1] if isinstance(raw, dict) else changes)):
+        raise ValueError("the same fields before and after")
+    return changes
 
 
 def inverse(changes: Sequence[Change], now: Mapping[str, Memory]) -> list[Change]:

@@ -77,13 +77,13 @@ def whole_bytes(path: Path) -> int:
     return 0
 
 
-def holds_turn(segment: Segment, erased: Mapping[int, Erased]) -> bool:
+def holds_turn(segment: Segment, erased: Mapping[int, Erased | TurnSaid]) -> bool:
     """Whether any line of the segment still has to be replaced."""
     with segment.path.open("rb") as file:
         return any(replacement for _, replacement in _replaced(file, erased))
 
 
-def rewrite(segment: Segment, erased: Mapping[int, Erased]) -> None:
+def rewrite(segment: Segment, erased: Mapping[int, Erased | TurnSaid]) -> None:
     """The segment with the lines of `erased` replaced, in one step: whoever looks finds the old file or the new one.
 
     A damaged line is replaced when it begins with a number to be erased and follows the line of the number before;
@@ -110,7 +110,9 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _replaced(file: BinaryIO, erased: Mapping[int, Erased]) -> Iterator[tuple[bytes, Erased | None]]:
+def _replaced(
+    file: BinaryIO, erased: Mapping[int, Erased | TurnSaid]
+) -> Iterator[tuple[bytes, Erased | TurnSaid | None]]:
     """Each line, and what is to stand in its place. Lines of other numbers are not decoded: appends wait for this."""
     previous = None
     for raw in file:

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from edge.errors import EdgeError
+from edge.ledger.coldfiles import paths, read
 from edge.ledger.database import Database
-from edge.ledger.events import Erased, Forgotten, Revised, TurnSaid
+from edge.ledger.events import Erased, Forgotten, Revised, TurnSaid, decode, sound
 from edge.ledger.migrations import MIGRATIONS
-from edge.ledger.rows import FORGOTTEN, SUPERSEDED, UNFOUND, literal
+from edge.ledger.rows import COLD, FORGOTTEN, SUPERSEDED, UNFOUND, literal
 from edge.ledger.segments import list_segments, read_lines, whole_bytes
 
 LOG = "log"
@@ -38,6 +39,7 @@ class Report:
     memories: int = 0
     revisions: int = 0
     forgotten: int = 0
+    cold: int = 0
     damaged_lines: int = 0
     rows: int = 0
     applied: int = 0
@@ -81,6 +83,7 @@ def _read_log(directory: Path, applied: int, report: Report) -> tuple[dict[int, 
     forgotten: dict[int, str] = {}
     names: set[str] = set()
     last_n = 0
+    cold = _read_cold(directory / "cold", report)
     segments = list_segments(directory) if directory.is_dir() else []
     for place, segment in enumerate(segments):
         report.segments += 1
@@ -102,6 +105,12 @@ def _read_log(directory: Path, applied: int, report: Report) -> tuple[dict[int, 
                 report.problems.append(f"{where} has the number {event.n}, which is not above {last_n} before it")
             last_n = event.n
             if isinstance(event, TurnSaid):
+                if event.cold:
+                    report.cold += 1
+                    if event.n not in cold:
+                        report.problems.append(
+                            f"turn {event.n} is cold, and in no cold file; a backup of log/cold has it"
+                        )
                 turns[event.n] = _living(event, where, names, report)
             elif isinstance(event, Forgotten):
                 forgotten |= dict.fromkeys(event.turns, event.id)
@@ -123,13 +132,31 @@ def _read_log(directory: Path, applied: int, report: Report) -> tuple[dict[int, 
     return turns, states
 
 
+def _read_cold(directory: Path, report: Report) -> set[int]:
+    """The numbers of the turns in the cold files."""
+    found: set[int] = set()
+    for path in paths(directory):
+        try:
+            lines = list(read(path))
+        except EdgeError as error:
+            report.problems.append(error.message)
+            continue
+        for row, line in enumerate(lines, 1):
+            event = decode(line) if sound(line) else None
+            if isinstance(event, TurnSaid) and event.turn.fingerprint() == event.fingerprint:
+                found.add(event.n)
+            else:
+                report.problems.append(f"line {row} of {path.name} is no turn as it was written")
+    return found
+
+
 def _living(event: TurnSaid, where: str, names: set[str], report: Report) -> _Living:
     turn = event.turn
-    if turn.fingerprint() != event.fingerprint:
+    if not event.cold and turn.fingerprint() != event.fingerprint:
         report.problems.append(f"the fingerprint of {where} is not that of its turn")
     pieces: dict[str, bytes] = {}
     for piece in event.pieces:
-        if not 0 <= piece.start < piece.end <= len(turn.text):
+        if not event.cold and not 0 <= piece.start < piece.end <= len(turn.text):
             report.problems.append(f"memory {piece.id} of {where} is not a part of its text")
         if piece.id in names:
             report.problems.append(f"memory {piece.id} of {where} has the id of another")
@@ -252,7 +279,7 @@ def _compare(said: dict[int, _Living], states: _States, view: _View, report: Rep
 
 def _agrees(state: int, given: int | None, superseded: bool) -> bool:
     """Whether a memory is in the state that its turn or a revision gave it, or a newer version of the turn."""
-    return given is None or state == (SUPERSEDED if superseded and given != FORGOTTEN else given)
+    return given is None or state == (SUPERSEDED if superseded and given not in (FORGOTTEN, COLD) else given)
 
 
 def _say(report: Report, count: int, words: str) -> None:

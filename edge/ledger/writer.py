@@ -10,7 +10,7 @@ from pathlib import Path
 
 from edge.ledger.cached import let_go
 from edge.ledger.disk import sync, sync_directory, write_all
-from edge.ledger.events import Erased
+from edge.ledger.events import Erased, TurnSaid
 from edge.ledger.segments import Segment, holds_turn, list_segments, rewrite, whole_bytes
 from edge.ports import Clock
 
@@ -70,7 +70,7 @@ class SegmentWriter:
             raise
         self._undo_to = None
 
-    def replace(self, segment: Segment, turns: Mapping[int, Erased]) -> bool:
+    def replace(self, segment: Segment, turns: Mapping[int, Erased | TurnSaid]) -> bool:
         """Puts the erasures in the place of their turns; whether there were any."""
         if self._undo_to is not None:
             self._undo()

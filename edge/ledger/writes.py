@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from edge.ledger.events import Accesses, Erased, Forgotten, Revised, Tallied, TurnSaid
-from edge.ledger.revisions import Change, encoded
+from edge.ledger.revisions import Change, packed, shared
 from edge.ledger.rows import SUPERSEDED, UNFOUND, UNFOUND_STATES, marks
 
 _CHUNK = 500
@@ -129,7 +129,7 @@ def tally(connection: sqlite3.Connection, event: Tallied) -> None:
 
 def note_revision(connection: sqlite3.Connection, event: Revised) -> None:
     """The revision itself, and what it says of the one that it takes back."""
-    changes = json.dumps([[one.id, encoded(one.before), encoded(one.after)] for one in event.changes])
+    changes = json.dumps(packed(event.changes))
     connection.execute(
         "INSERT OR IGNORE INTO revisions (n, id, at, why, by, undoes, undone_by, changes) "
         "VALUES (?, ?, ?, ?, ?, ?, '', ?)",
@@ -151,6 +151,9 @@ def revise(connection: sqlite3.Connection, n: int, changes: Sequence[Change], te
     """
     unfound: list[int] = []
     found: list[int] = []
+    if shared(changes) and "state" not in changes[0].after:
+        _revise_alike(connection, n, changes)
+        return Revisited(unfound, found)
     connection.executemany(
         "INSERT OR IGNORE INTO revised (memory, n) SELECT id, ? FROM memories WHERE id = ?",
         ((n, one.id) for one in changes),
@@ -194,6 +197,22 @@ def revise(connection: sqlite3.Connection, n: int, changes: Sequence[Change], te
             )
             found.append(rowid)
     return Revisited(unfound, found)
+
+
+def _revise_alike(connection: sqlite3.Connection, n: int, changes: Sequence[Change]) -> None:
+    """The same change of many memories that moves none in or out of what can be found."""
+    ids = json.dumps([one.id for one in changes])
+    after = changes[0].after
+    connection.execute(
+        "INSERT OR IGNORE INTO revised (memory, n) "
+        "SELECT id, ? FROM memories WHERE id IN (SELECT value FROM json_each(?))",
+        (n, ids),
+    )
+    connection.execute(
+        f"UPDATE memories SET {', '.join(f'{name} = ?' for name in after)} "  # noqa: S608  # names of Fields
+        "WHERE id IN (SELECT value FROM json_each(?))",
+        (*after.values(), ids),
+    )
 
 
 def set_applied(connection: sqlite3.Connection, n: int) -> None:

@@ -18,7 +18,7 @@ from edge.lan.tokens import Tokens
 from edge.ports import Clock, GovernorState, QueueStatus, Vectorizer
 from edge.service import permissions
 from edge.service.convert import duration, governor_message, model_message, timestamp
-from edge.service.household import Household
+from edge.service.household import Household, grant_message
 from edge.spaces import Spaces
 from edge.types import Caller, Micros, Scope, check_space
 from edge.v1 import appliance_pb2
@@ -120,6 +120,8 @@ class ApplianceService(Household):
             warnings=_stalled(queue),
             streams=self._streams(),
             governor=governor_message(self._state()),
+            caller=permissions.name_of(caller),
+            grants=map(grant_message, caller.grants),
         )
         if caller.administers:
             status.read_only = self._spaces.read_only

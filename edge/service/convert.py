@@ -14,7 +14,6 @@ from edge.admission.check import check_tags
 from edge.config import Limits
 from edge.errors import EdgeError, InvalidArgument
 from edge.ports import GovernorState
-from edge.recall.fuse import fading
 from edge.recall.level import at_level
 from edge.types import (
     Answer,
@@ -30,6 +29,7 @@ from edge.types import (
     SensorFact,
     check_kind,
 )
+from edge.upkeep.decay import Rules
 from edge.v1 import appliance_pb2, memory_pb2, types_pb2
 
 _SECOND = 1_000_000
@@ -37,6 +37,7 @@ _FIRST: Micros = 0
 # 2101-01-01, exclusive.
 _LAST: Micros = 4_133_980_800 * _SECOND
 _DOMAIN = "edge-memory"
+_ORDINARY = Rules()
 
 
 def timestamp(micros: Micros) -> timestamp_pb2.Timestamp:
@@ -88,7 +89,10 @@ def at_most(limit: int, values: Sequence[object], field: str) -> None:
         raise InvalidArgument(f"{field}: has {len(values)} values, more than {limit}; ask in parts", field=field)
 
 
-def memory_message(memory: Memory, now: Micros, level: Level = Level.DETAIL) -> types_pb2.Memory:
+def memory_message(
+    memory: Memory, now: Micros, level: Level = Level.DETAIL, rules: Rules = _ORDINARY
+) -> types_pb2.Memory:
+    """`rules` say how it fades."""
     return types_pb2.Memory(
         id=memory.id,
         uri=memory.uri,
@@ -105,7 +109,7 @@ def memory_message(memory: Memory, now: Micros, level: Level = Level.DETAIL) -> 
         weight=memory.weight,
         tags=memory.tags,
         access_count=memory.access_count,
-        decay=fading(max(memory.occurred_at, memory.accessed_at), now),
+        decay=rules.strength(memory, now),
         archived=memory.archived,
         piece=memory.piece,
         pieces=memory.pieces,
@@ -116,11 +120,11 @@ def memory_message(memory: Memory, now: Micros, level: Level = Level.DETAIL) -> 
     )
 
 
-def hit_message(hit: Hit, now: Micros) -> memory_pb2.Hit:
+def hit_message(hit: Hit, now: Micros, rules: Rules = _ORDINARY) -> memory_pb2.Hit:
     """The recall has shown its text at the level asked for."""
     signals = hit.signals
     return memory_pb2.Hit(
-        memory=memory_message(hit.memory, now),
+        memory=memory_message(hit.memory, now, rules=rules),
         score=hit.score,
         relevance=hit.relevance,
         signals=memory_pb2.Signals(
@@ -135,9 +139,11 @@ def hit_message(hit: Hit, now: Micros) -> memory_pb2.Hit:
     )
 
 
-def answer_message(answer: Answer, spaces: Sequence[str], now: Micros) -> memory_pb2.RecallResponse:
+def answer_message(
+    answer: Answer, spaces: Sequence[str], now: Micros, rules: Rules = _ORDINARY
+) -> memory_pb2.RecallResponse:
     return memory_pb2.RecallResponse(
-        hits=[hit_message(hit, now) for hit in answer.hits],
+        hits=[hit_message(hit, now, rules) for hit in answer.hits],
         depth=int(answer.depth),  # type: ignore[arg-type]  # the enums share their numbers
         trigger=answer.trigger,
         context=answer.context,

@@ -17,6 +17,7 @@ from edge.service.reach import Reach, address
 from edge.space import Space
 from edge.spaces import Spaces
 from edge.types import Micros, Receipt, Scope
+from edge.upkeep.decay import Rules
 from edge.v1 import memory_pb2
 
 # Keyed marks that a receipt lists; the log's own event has all.
@@ -32,6 +33,8 @@ class Forgets(Reach):
         self._config = config
         self._limits = config.limits
         self._clock = clock
+        # How what is shown fades.
+        self._fading = Rules.of(config.decay)
         # For how long a forget may be undone.
         self._grace: Micros = round(config.forgetting.grace_seconds * 1e6)
 

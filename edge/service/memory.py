@@ -30,6 +30,7 @@ _DEFAULT_TOP_K = 5
 _DEFAULT_CONTEXT_TOKENS = 400
 _DEFAULT_PAGE = 100
 _REMEMBERED = "remember"
+_REQUEST_ID = 64
 # Seconds that one who says "remember" waits for the vector at most.
 _SEARCHABLE_SECONDS = 2.0
 # Seconds that a refused recall is told to wait, least and most; how much the newest answer weighs in the mean.
@@ -85,13 +86,16 @@ class MemoryService(Reviews, memory_pb2_grpc.MemoryServiceServicer):
     async def Remember(self, request: memory_pb2.RememberRequest, context: Any) -> memory_pb2.RememberResponse:
         name = _writable(request.space)
         now = self._clock.now()
+        if len(request.request_id) > _REQUEST_ID:
+            raise InvalidArgument(f"request_id: has more than {_REQUEST_ID} characters; use a UUID", field="request_id")
+        occurred_at = convert.optional_micros(request, "occurred_at", "occurred_at")
         # Its own session, so that the same words said again later are a new memory.
         turn = check_turn(
-            source=_REMEMBERED,
-            session=f"{_REMEMBERED}-{now}",
+            source=request.source or _REMEMBERED,
+            session=f"{_REMEMBERED}-{request.request_id or now}",
             seq=0,
             role="user",
-            occurred_at=now,
+            occurred_at=now if occurred_at is None else occurred_at,
             text=request.text,
             tags=tuple(request.tags),
             attributes=b"",
@@ -107,7 +111,8 @@ class MemoryService(Reviews, memory_pb2_grpc.MemoryServiceServicer):
         await asyncio.wait([asyncio.wrap_future(stored.searchable)], timeout=_SEARCHABLE_SECONDS)
         memories = await self._run(space.by_ids, stored.results[0].memory_ids)
         return memory_pb2.RememberResponse(
-            memories=[convert.memory_message(memory, now) for memory in memories], hidden=stored.results[0].hidden
+            memories=[convert.memory_message(memory, now, rules=self._fading) for memory in memories],
+            hidden=stored.results[0].hidden,
         )
 
     async def GetMemory(self, request: memory_pb2.GetMemoryRequest, context: Any) -> memory_pb2.GetMemoryResponse:
@@ -115,7 +120,7 @@ class MemoryService(Reviews, memory_pb2_grpc.MemoryServiceServicer):
         name, memory_id = address(request.id, "id")
         for space in await self._named([name] if name else [], Scope.READ, "id"):
             for memory in await self._run(space.by_ids, (memory_id,)):
-                message = convert.memory_message(memory, self._clock.now(), level)
+                message = convert.memory_message(memory, self._clock.now(), level, self._fading)
                 message.replaces.extend(await self._run(space.queries.history_of, memory_id))
                 return memory_pb2.GetMemoryResponse(memory=message)
         raise NotFound("id: there is no such memory; `edge ls` or a recall gives ids", field="id")
@@ -135,7 +140,7 @@ class MemoryService(Reviews, memory_pb2_grpc.MemoryServiceServicer):
         page, more = found[:size], found[size:]
         now = self._clock.now()
         return memory_pb2.ListMemoriesResponse(
-            memories=[convert.memory_message(memory, now, level) for memory in page],
+            memories=[convert.memory_message(memory, now, level, self._fading) for memory in page],
             next_page_token=token.behind(page).write() if more else "",
         )
 
@@ -153,16 +158,18 @@ class MemoryService(Reviews, memory_pb2_grpc.MemoryServiceServicer):
                 convert.at_most(self._limits.filter_values, request.wait_for, "wait_for")
                 await self._wait_for(request.wait_for, spaces, deadline)
             begun = self._clock.monotonic()
-            looking = asyncio.get_running_loop().run_in_executor(self._recall_threads, self._look, question, spaces)
+            looking = asyncio.get_running_loop().run_in_executor(
+                self._recall_threads, self._look, question, spaces, request.context_ids
+            )
             answer: Answer = await looking
             self._recall_seconds += _SMOOTHING * (self._clock.monotonic() - begun - self._recall_seconds)
         finally:
             self._recalls -= 1
-        return convert.answer_message(answer, [space.name for space in spaces], self._clock.now())
+        return convert.answer_message(answer, [space.name for space in spaces], self._clock.now(), self._fading)
 
-    def _look(self, question: Question, spaces: Sequence[Space]) -> Answer:
+    def _look(self, question: Question, spaces: Sequence[Space], context_ids: bool) -> Answer:
         views: Mapping[str, Any] = {space.name: space for space in spaces}
-        answer = self._recall.recall(question, views)
+        answer = self._recall.recall(question, views, context_ids=context_ids)
         for hit in answer.hits:
             # What was only nearest is not what was remembered.
             if hit.relevance >= self._config.recall.floor:

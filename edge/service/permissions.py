@@ -49,8 +49,12 @@ current: ContextVar[Caller] = ContextVar("caller", default=NOBODY)
 
 
 def author() -> str:
-    """Who makes this call, as the log names it: "owner", or the client's name, which must not look like another's."""
-    caller = current.get()
+    """Who makes this call, as the log names it."""
+    return name_of(current.get())
+
+
+def name_of(caller: Caller) -> str:
+    """ "owner", or the client's name, which must not look like another's."""
     if caller.owner:
         return OWNER.name
     return f"client:{caller.name}" if caller.name in _NO_CLIENT else caller.name

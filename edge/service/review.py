@@ -19,18 +19,21 @@ _DEFAULT_DEEDS, _MOST_DEEDS = 20, 200
 _IDS = 100
 # Handing in a turn, and forgetting: to take these back is to forget, or to show again what was forgotten.
 _SAID, _FORGOTTEN = "said", "forgotten"
+# Of two memories: the first gave way to the second.
+_MERGED, _REPLACED = "merged", "replaced"
 _WORDS = {
     _SAID: "handed in a turn",
     "confirmed": "confirmed {}",
     "rejected": "rejected {}",
     "promoted": "promoted {} from candidates",
-    "merged": "merged {}",
-    "replaced": "put one memory in the place of another ({} changed)",
+    _MERGED: "merged what says the same",
+    _REPLACED: "put in its place what contradicts it",
     "archived": "archived {}",
     "restored": "brought {} back",
     "weighted": "gave {} another weight",
     "undone": "took something back ({} changed)",
     _FORGOTTEN: "forgot {}",
+    "cooled": "moved {} to the cold file",
 }
 _VERDICTS = {
     memory_pb2.VERDICT_CONFIRM: (MemoryState.CONFIRMED, "confirmed"),
@@ -137,7 +140,7 @@ class Reviews(Forgets):
         ]
 
     def _deed_message(self, space: Space, deed: Any, obstacle: str, caller: Caller) -> memory_pb2.Deed:
-        first = space.by_ids(deed.memory_ids[:1])
+        told = [self._told(memory, caller, Level.ABSTRACT).text for memory in _shown(space, deed)]
         count = len(deed.memory_ids)
         memories = "1 memory" if count == 1 else f"{count} memories"
         return memory_pb2.Deed(
@@ -149,7 +152,7 @@ class Reviews(Forgets):
             description=_WORDS.get(deed.why, "changed {}").format(memories),
             memory_ids=deed.memory_ids[:_IDS],
             memories=count,
-            abstract=self._told(first[0], caller, Level.ABSTRACT).text if first else "",
+            abstract=" → ".join(filter(None, told)),
             undoes=deed.undoes,
             undone_by=deed.undone_by,
             obstacle=obstacle,
@@ -159,7 +162,16 @@ class Reviews(Forgets):
         """What the memory says is for those who may read."""
         if not caller.may(Scope.READ, memory.space):
             memory = replace(memory, text="", tags=(), attributes=b"")
-        return convert.memory_message(memory, self._clock.now(), level)
+        return convert.memory_message(memory, self._clock.now(), level, self._fading)
+
+
+def _shown(space: Space, deed: Any) -> list[Memory]:
+    """The memories that say what a deed was about: the first of them; of two of which one gave way, both."""
+    first = space.by_ids(deed.memory_ids[:1])
+    if not first or deed.why not in (_MERGED, _REPLACED):
+        return first
+    other = deed.memory_ids[1:2] or filter(None, [first[0].replaced_by])
+    return first + space.by_ids(list(other))
 
 
 def _decide(
@@ -173,7 +185,7 @@ def _decide(
 
     def plan(queries: Any) -> list[Any]:
         memories = queries.by_ids(list(dict.fromkeys(ids))).values()
-        shown = [memory for memory in memories if memory.state is not MemoryState.FORGOTTEN]
+        shown = [memory for memory in memories if memory.state not in (MemoryState.FORGOTTEN, MemoryState.COLD)]
         for memory in shown:
             if strict and memory.state is not MemoryState.CANDIDATE:
                 raise FailedPrecondition(

@@ -7,10 +7,11 @@ what the memory is: one of weight 5 lives four times as long, one that is only t
 makes it last a little longer, up to twice (spaced repetition: Ebbinghaus 1885; Cepeda et al. 2006). Nothing is written
 for it: strength follows from timestamps that are there, and so a clock that jumps ahead and back leaves no trace in it.
 
-Moving rows does leave one, so a caller that moves them does it by a clock that it has watched (`steady`): it archives
-after an hour in which wall and monotonic clock went alike, and makes COLD after a day of that. And it goes both ways:
-what is archived and whose fate is KEEP comes back, so that archiving by a clock that was wrong all along is undone by
-the first sweep after it was set right.
+What is moved must have been in the box for that long, too: five years of talk that are read in today are weak, and
+stay at hand as long as what is said today. Moving rows leaves a trace, so a caller that moves them does it by a clock
+that it has watched (`steady`): it archives after an hour in which wall and monotonic clock went alike, and makes COLD
+after a day of that. And it goes both ways: what is archived and whose fate is KEEP comes back, so that archiving by a
+clock that was wrong all along is undone by the first sweep after it was set right.
 
 The recency of a recall (`recall.fuse.fading`) is another thing: how new a memory is beside others, a signal of its
 score by its event time, with one half-life for all. Strength says whether it is still kept at hand at all.
@@ -20,10 +21,12 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
+from edge.config import Decaying
 from edge.errors import InvalidArgument
-from edge.types import MemoryState, Micros
+from edge.types import Memory, MemoryState, Micros, check_kind
 
 DAY: Micros = 86_400_000_000
 SHORTEST, LONGEST = 14.0, 60.0
@@ -69,6 +72,43 @@ class DecayRule:
 
 
 DEFAULT = DecayRule()
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rule of each kind of memory; `other` is that of all that are not named."""
+
+    other: DecayRule = DEFAULT
+    kinds: Mapping[str, DecayRule] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, config: Decaying) -> Rules:
+        """Raises InvalidArgument that names the key, for what cannot be a kind's name or a rule."""
+        other = DecayRule(config.half_life_days, config.archive_below, config.cold_after_days)
+        return cls(
+            other,
+            {
+                check_kind(kind, f"decay.kinds.{kind}"): replace(other, half_life_days=days)
+                for kind, days in config.kinds.items()
+            },
+        )
+
+    def rule(self, kind: str) -> DecayRule:
+        return self.kinds.get(kind, self.other)
+
+    def strength(self, memory: Memory, now: Micros) -> float:
+        """See `strength`."""
+        return strength(
+            memory.occurred_at,
+            memory.accessed_at,
+            memory.access_count,
+            memory.weight,
+            now,
+            self.rule(memory.kind),
+            memory.state,
+        )
+
+
 # Seconds that the clocks have to go alike before rows are moved by them.
 ARCHIVE_STEADY, COLD_STEADY = 3600.0, 86_400.0
 
@@ -92,6 +132,11 @@ def last_use(occurred_at: Micros, accessed_at: Micros, now: Micros) -> Micros:
     return min(now, max(occurred_at, accessed_at))
 
 
+def settled_use(occurred_at: Micros, created_at: Micros, accessed_at: Micros, now: Micros) -> Micros:
+    """The last use as far as moving goes: nothing counts as unused for longer than it has been in the box."""
+    return min(now, max(occurred_at, created_at, accessed_at))
+
+
 def strength(
     occurred_at: Micros,
     accessed_at: Micros,
@@ -109,6 +154,7 @@ def strength(
 
 def fate(
     occurred_at: Micros,
+    created_at: Micros,
     accessed_at: Micros,
     access_count: int,
     weight: float,
@@ -116,12 +162,14 @@ def fate(
     rule: DecayRule = DEFAULT,
     state: MemoryState = MemoryState.CONFIRMED,
 ) -> Fate:
-    """Explicit: KEEP. Below the border: ARCHIVE, and COLD what was never recalled and not said for 180 days."""
+    """Explicit: KEEP. Below the border for as long as it was here: ARCHIVE, and COLD what was never recalled and is
+    neither younger nor here for less than 180 days."""
     if explicit(weight, state):
         return Fate.KEEP
-    if last_use(occurred_at, accessed_at, now) > archive_before(now, rule, weight, state, access_count):
+    used = settled_use(occurred_at, created_at, accessed_at, now)
+    if used > archive_before(now, rule, weight, state, access_count):
         return Fate.KEEP
-    if access_count <= 0 and last_use(occurred_at, accessed_at, now) <= cold_before(now, rule):
+    if access_count <= 0 and used <= cold_before(now, rule):
         return Fate.COLD
     return Fate.ARCHIVE
 
@@ -135,8 +183,9 @@ def archive_before(
 ) -> Micros:
     """The inverse of `strength`: what was last used then or before is below the border, what was used later is not.
 
-    So that SQL can select by an index on the last use instead of computing on every row: with `access_count` 0 it gives
-    the latest time at which any memory of that weight and state is due, and `fate` then says which of those few are.
+    The last use is that of `settled_use`, so that SQL can select by an index on it instead of computing on every row:
+    with `access_count` 0 it gives the latest time at which any memory of that weight and state is due, and `fate` then
+    says which of those few are.
     For an explicit memory, which is never due: a time before all others.
     """
     if explicit(weight, state):
@@ -144,6 +193,25 @@ def archive_before(
     half_lives = -math.log2(rule.archive_below)
     # Below the border, and not on it: one microsecond more than the time that just reaches it.
     return now - math.floor(half_lives * half_life(rule, weight, state, access_count)) - 1
+
+
+class Borders:
+    """`archive_before` of many memories at one time, computed once for all that are alike."""
+
+    def __init__(self, rules: Rules, now: Micros) -> None:
+        self._rules = rules
+        self._now = now
+        self._known: dict[tuple[str, int, float, int], Micros] = {}
+
+    def __call__(self, nature: tuple[str, int, float, int]) -> Micros:
+        """A memory of this (kind, state, weight, access_count) has a `fate` other than KEEP if its `settled_use` was
+        then or before. That is before now, so what lies ahead and counts as now need not be told apart."""
+        border = self._known.get(nature)
+        if border is None:
+            kind, state, weight, count = nature
+            border = archive_before(self._now, self._rules.rule(kind), weight, MemoryState(state), count)
+            self._known[nature] = border
+        return border
 
 
 def cold_before(now: Micros, rule: DecayRule = DEFAULT) -> Micros:

@@ -11,8 +11,9 @@ from typing import Any
 
 from edge.errors import EdgeError, FailedPrecondition, InvalidArgument, NotFound
 from edge.index.snapshot import Snapshots, UnusableError
+from edge.ledger.coldfiles import SUFFIX, read
 from edge.ledger.database import Database
-from edge.ledger.events import Erased, Forgotten, TurnSaid, mark
+from edge.ledger.events import Erased, Forgotten, LineError, TurnSaid, decode, mark
 from edge.ledger.migrations import MIGRATIONS
 from edge.ledger.segments import Segment, read_lines
 from edge.upkeep.verify import Verdict
@@ -94,6 +95,7 @@ def prove(data: Path, receipt_file: Path, copies: Sequence[Path] = ()) -> Verdic
                 _check_snapshots(name, space / "index", database, looked)
     seen = {path for space in spaces for path in ((space / _DATABASE), *(space / "log").glob("*.jsonl"))}
     for directory in (data, *copies):
+        _check_cold(directory, wanted | receipt.memory_ids, key, looked)
         _check_copies(directory, seen, receipt, wanted, key, looked)
     return Verdict(looked.problems, looked.counts)
 
@@ -242,6 +244,21 @@ def _check_snapshots(name: str, directory: Path, database: Database, looked: _Lo
     for path in sorted(directory.glob("*.hnsw*")):
         if path.name not in named:
             looked.problem("snapshot", f"{name}: {path.name} was left over; the next start removes it")
+
+
+def _check_cold(directory: Path, wanted: frozenset[str], key: bytes, looked: _Looked) -> None:
+    """The cold files of spaces and of copies alike: one of a space that holds something of it was not written anew."""
+    for path in sorted(directory.rglob(f"*{SUFFIX}")):
+        looked.count("cold files")
+        try:
+            for line in read(path):
+                event = decode(line)
+                if isinstance(event, TurnSaid):
+                    names = {mark(key, event.fingerprint), mark(key, event.turn.fingerprint())}
+                    if wanted & (names | {piece.id for piece in event.pieces}):
+                        looked.problem("cold", f"{path} still holds turn {event.n} of the receipt; start the box once")
+        except (EdgeError, LineError) as error:
+            looked.problem("cold damaged", f"{path} cannot be read ({error}), so it proves nothing")
 
 
 def _check_copies(

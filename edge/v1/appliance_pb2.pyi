@@ -344,6 +344,26 @@ class SpaceStatus(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class RevisedEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     NAME_FIELD_NUMBER: _builtins.int
     TURNS_FIELD_NUMBER: _builtins.int
     MEMORIES_FIELD_NUMBER: _builtins.int
@@ -360,6 +380,7 @@ class SpaceStatus(_message.Message):
     FILTERED_FIELD_NUMBER: _builtins.int
     HIDDEN_FIELD_NUMBER: _builtins.int
     SAMPLES_FIELD_NUMBER: _builtins.int
+    REVISED_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     turns: _builtins.int
     memories: _builtins.int
@@ -391,6 +412,12 @@ class SpaceStatus(_message.Message):
     def samples(self) -> _containers.RepeatedCompositeFieldContainer[Global___FilteredSample]:
         """The last turns that each rule kept out since the space was opened."""
 
+    @_builtins.property
+    def revised(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """What rules made of memories and nobody undid: "merged", "replaced" (contradicted by what was said later),
+        "promoted" (from candidates).
+        """
+
     def __init__(
         self,
         *,
@@ -410,10 +437,11 @@ class SpaceStatus(_message.Message):
         filtered: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
         hidden: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
         samples: _abc.Iterable[Global___FilteredSample] | None = ...,
+        revised: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["damaged_lines", b"damaged_lines", "filtered", b"filtered", "hidden", b"hidden", "index_deleted", b"index_deleted", "index_overlay", b"index_overlay", "index_size", b"index_size", "log_bytes", b"log_bytes", "log_segments", b"log_segments", "memories", b"memories", "models", b"models", "name", b"name", "pending", b"pending", "rebuilding", b"rebuilding", "samples", b"samples", "turns", b"turns", "vectors", b"vectors"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["damaged_lines", b"damaged_lines", "filtered", b"filtered", "hidden", b"hidden", "index_deleted", b"index_deleted", "index_overlay", b"index_overlay", "index_size", b"index_size", "log_bytes", b"log_bytes", "log_segments", b"log_segments", "memories", b"memories", "models", b"models", "name", b"name", "pending", b"pending", "rebuilding", b"rebuilding", "revised", b"revised", "samples", b"samples", "turns", b"turns", "vectors", b"vectors"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -472,6 +500,8 @@ class Status(_message.Message):
     STREAMS_FIELD_NUMBER: _builtins.int
     GOVERNOR_FIELD_NUMBER: _builtins.int
     MODELS_FIELD_NUMBER: _builtins.int
+    CALLER_FIELD_NUMBER: _builtins.int
+    GRANTS_FIELD_NUMBER: _builtins.int
     version: _builtins.str
     ready: _builtins.bool
     read_only: _builtins.str
@@ -479,6 +509,8 @@ class Status(_message.Message):
     resident_bytes: _builtins.int
     data_directory: _builtins.str
     streams: _builtins.int
+    caller: _builtins.str
+    """Who asks, as the log names it ("owner", or the client's name), and what it may do."""
     @_builtins.property
     def started_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -503,6 +535,8 @@ class Status(_message.Message):
     def models(self) -> _containers.RepeatedCompositeFieldContainer[Global___ModelStatus]:
         """Every running model: one, or two where a second was configured."""
 
+    @_builtins.property
+    def grants(self) -> _containers.RepeatedCompositeFieldContainer[Global___Grant]: ...
     def __init__(
         self,
         *,
@@ -521,10 +555,12 @@ class Status(_message.Message):
         streams: _builtins.int = ...,
         governor: Global___GovernorStatus | None = ...,
         models: _abc.Iterable[Global___ModelStatus] | None = ...,
+        caller: _builtins.str = ...,
+        grants: _abc.Iterable[Global___Grant] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["governor", b"governor", "model", b"model", "now", b"now", "queue", b"queue", "started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "data_directory", b"data_directory", "governor", b"governor", "model", b"model", "models", b"models", "now", b"now", "queue", b"queue", "read_only", b"read_only", "ready", b"ready", "resident_bytes", b"resident_bytes", "spaces", b"spaces", "started_at", b"started_at", "streams", b"streams", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "caller", b"caller", "data_directory", b"data_directory", "governor", b"governor", "grants", b"grants", "model", b"model", "models", b"models", "now", b"now", "queue", b"queue", "read_only", b"read_only", "ready", b"ready", "resident_bytes", b"resident_bytes", "spaces", b"spaces", "started_at", b"started_at", "streams", b"streams", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -226,6 +226,7 @@ class RecallRequest(_message.Message):
     ASKED_AT_FIELD_NUMBER: _builtins.int
     TIME_ZONE_FIELD_NUMBER: _builtins.int
     ONLY_RELEVANT_FIELD_NUMBER: _builtins.int
+    CONTEXT_IDS_FIELD_NUMBER: _builtins.int
     query: _builtins.str
     depth: Global___Depth.ValueType
     top_k: _builtins.int
@@ -238,6 +239,8 @@ class RecallRequest(_message.Message):
     """Where the asker's days begin and end: an IANA name such as Asia/Shanghai; empty: where the box is."""
     only_relevant: _builtins.bool
     """Leave out all hits when none bears on the question; else the nearest are given, however far they are."""
+    context_ids: _builtins.bool
+    """Begin each line of the context with its memory's id, so that a model can read more of it, or forget it."""
     @_builtins.property
     def spaces(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Empty: all that the caller may read."""
@@ -267,10 +270,11 @@ class RecallRequest(_message.Message):
         asked_at: _timestamp_pb2.Timestamp | None = ...,
         time_zone: _builtins.str = ...,
         only_relevant: _builtins.bool = ...,
+        context_ids: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_context_tokens", b"_context_tokens", "_top_k", b"_top_k", "asked_at", b"asked_at", "context_tokens", b"context_tokens", "filter", b"filter", "top_k", b"top_k"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_context_tokens", b"_context_tokens", "_top_k", b"_top_k", "asked_at", b"asked_at", "context_tokens", b"context_tokens", "depth", b"depth", "filter", b"filter", "level", b"level", "only_relevant", b"only_relevant", "query", b"query", "spaces", b"spaces", "time_zone", b"time_zone", "top_k", b"top_k", "wait_for", b"wait_for", "with_context", b"with_context"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_context_tokens", b"_context_tokens", "_top_k", b"_top_k", "asked_at", b"asked_at", "context_ids", b"context_ids", "context_tokens", b"context_tokens", "depth", b"depth", "filter", b"filter", "level", b"level", "only_relevant", b"only_relevant", "query", b"query", "spaces", b"spaces", "time_zone", b"time_zone", "top_k", b"top_k", "wait_for", b"wait_for", "with_context", b"with_context"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__context_tokens: _TypeAlias = _typing.Literal["context_tokens"]  # noqa: Y015
     _WhichOneofArgType__context_tokens: _TypeAlias = _typing.Literal["_context_tokens", b"_context_tokens"]  # noqa: Y015
@@ -461,14 +465,27 @@ class RememberRequest(_message.Message):
     WEIGHT_FIELD_NUMBER: _builtins.int
     SPACE_FIELD_NUMBER: _builtins.int
     KIND_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    OCCURRED_AT_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     weight: _builtins.float
     """0 to 10; unset: 5. A turn that nobody asked to remember has 1."""
     space: _builtins.str
     kind: _builtins.str
     """Unset: "note"."""
+    request_id: _builtins.str
+    """A UUID or the like, of 64 characters at most. Sent again with the same text and source it keeps nothing new: the
+    answer is the memories that it became the first time. Empty: always new.
+    """
+    source: _builtins.str
+    """Who hands it in, as the context block shows it; empty: "remember"."""
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def occurred_at(self) -> _timestamp_pb2.Timestamp:
+        """When it was said; unset: now."""
+
     def __init__(
         self,
         *,
@@ -477,10 +494,13 @@ class RememberRequest(_message.Message):
         weight: _builtins.float | None = ...,
         space: _builtins.str = ...,
         kind: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+        source: _builtins.str = ...,
+        occurred_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "weight", b"weight"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "occurred_at", b"occurred_at", "weight", b"weight"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "kind", b"kind", "space", b"space", "tags", b"tags", "text", b"text", "weight", b"weight"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "kind", b"kind", "occurred_at", b"occurred_at", "request_id", b"request_id", "source", b"source", "space", b"space", "tags", b"tags", "text", b"text", "weight", b"weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__weight: _TypeAlias = _typing.Literal["weight"]  # noqa: Y015
     _WhichOneofArgType__weight: _TypeAlias = _typing.Literal["_weight", b"_weight"]  # noqa: Y015
@@ -919,7 +939,7 @@ class Deed(_message.Message):
     description: _builtins.str
     memories: _builtins.int
     abstract: _builtins.str
-    """The first memory in one sentence, while it is shown at all."""
+    """The first memory in one sentence, while it is shown at all; of what was merged or replaced, "this → by that"."""
     undoes: _builtins.str
     undone_by: _builtins.str
     """The deed that took it back, if that holds."""

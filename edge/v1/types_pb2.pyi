@@ -39,6 +39,8 @@ class _MemoryStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MemorySta
     """Proposed, and turned down: out of recalls and lists unless asked for with the archived ones."""
     MEMORY_STATE_FORGOTTEN: _MemoryState.ValueType  # 6
     """Forgotten, and not erased yet: no answer shows it."""
+    MEMORY_STATE_COLD: _MemoryState.ValueType  # 7
+    """Faded, and moved to the cold file: no answer shows it."""
 
 class MemoryState(_MemoryState, metaclass=_MemoryStateEnumTypeWrapper):
     """Where a memory stands between heard and known."""
@@ -56,6 +58,8 @@ MEMORY_STATE_REJECTED: MemoryState.ValueType  # 5
 """Proposed, and turned down: out of recalls and lists unless asked for with the archived ones."""
 MEMORY_STATE_FORGOTTEN: MemoryState.ValueType  # 6
 """Forgotten, and not erased yet: no answer shows it."""
+MEMORY_STATE_COLD: MemoryState.ValueType  # 7
+"""Faded, and moved to the cold file: no answer shows it."""
 Global___MemoryState: _TypeAlias = MemoryState  # noqa: Y015
 
 class _Level:

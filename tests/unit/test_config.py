@@ -34,6 +34,11 @@ def test_a_table_of_strings_is_read_whole_and_frozen(tmp_path: Path) -> None:
         config.admission.patterns["plate"] = ""  # type: ignore[index]  # that it cannot be set is the point
 
 
+def test_half_lives_are_read_by_kind(tmp_path: Path) -> None:
+    decay = loaded(tmp_path, "[decay]\nhalf_life_days = 45\n[decay.kinds]\npreference = 60\n").decay
+    assert (decay.half_life_days, dict(decay.kinds), decay.cold) == (45.0, {"preference": 60.0}, "file")
+
+
 @pytest.mark.parametrize(
     ("text", "field"),
     [
@@ -42,6 +47,16 @@ def test_a_table_of_strings_is_read_whole_and_frozen(tmp_path: Path) -> None:
         ("[admission.patterns.deep]\nplate = 'x'\n", "admission.patterns.deep"),
         ("[admission]\nkeep = 'greeting'\n", "admission.keep"),
         ("[admission]\nredact = 'no'\n", "admission.redact"),
+        ("[decay]\nhalf_life_days = 13\n", "decay.half_life_days"),
+        ("[decay]\nhalf_life_days = nan\n", "decay.half_life_days"),
+        ("[decay]\nkinds = 30\n", "decay.kinds"),
+        ("[decay.kinds]\npreference = 61\n", "decay.kinds.preference"),
+        ("[decay.kinds]\npreference = 'long'\n", "decay.kinds.preference"),
+        ("[decay]\narchive_below = 0\n", "decay.archive_below"),
+        ("[decay]\narchive_below = 1\n", "decay.archive_below"),
+        ("[decay]\ncold_after_days = 0.5\n", "decay.cold_after_days"),
+        ("[decay]\ncold = 'burn'\n", "decay.cold"),
+        ("[decay]\nenabled = 'no'\n", "decay.enabled"),
         ("[limits]\ntop_k = 0\n", "limits.top_k"),
         ("[limits]\ntop_k = true\n", "limits.top_k"),
         ("[limits]\ntop_k = 1.5\n", "limits.top_k"),

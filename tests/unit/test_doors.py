@@ -25,8 +25,9 @@ SEES = {
     "views": LEAVES | {"ledger", "index", "ingest"},
     "space": LEAVES | {"ledger", "index", "ingest", "backlog", "views"},
     "spaces": LEAVES | {"admission", "ledger", "backlog", "space", "views"},
-    "upkeep": LEAVES | ROOMS | {"spaces", "clock"},
-    "service": LEAVES | {"v1", "ingest", "space", "spaces", "recall", "admission", "working", "lan"},
+    "upkeep": LEAVES | ROOMS | {"space", "spaces", "clock"},
+    # Of the upkeep how a memory fades, which it tells.
+    "service": LEAVES | {"v1", "ingest", "space", "spaces", "recall", "admission", "working", "lan", "upkeep.decay"},
     "appliance": LEAVES | ROOMS | {"clock", "backlog", "spaces", "upkeep", "service", "console"},
     # Of lan what both ends of a pairing compute, what a box's certificate is known by, and where boxes are.
     "client": LEAVES | {"v1", "lan.handshake", "lan.tls", "lan.words", "lan.discover"},
@@ -42,6 +43,8 @@ SEES_MORE = {
     "cli.verify": {"upkeep"},
     "cli.doctor": {"upkeep"},
     "cli.model": {"embedder"},
+    # Hides secrets in what has to wait on this machine.
+    "cli.mcp": {"gateway", "admission.redact"},
     "cli.calibration": {"embedder.variants"},
     # The benches measure the parts against the whole.
     "cli.benches.batcher": {"clock", "embedder"},

@@ -201,7 +201,7 @@ def astuple(event: Revised) -> tuple[Any, ...]:
 def test_archived_memories_leave_recalls_in_parts_and_come_back(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("edge.ledger.revising._AT_ONCE", 2)
+    monkeypatch.setattr("edge.ledger.revising.AT_ONCE", 2)
     ids = say(ledger, *(f"茶{n}" for n in range(5)))
     done = revisions(ledger).archive(ids, "rule")
     assert [len(one.changes) for one in done] == [2, 2, 1]

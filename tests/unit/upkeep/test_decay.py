@@ -6,18 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edge.config import Decaying
 from edge.errors import InvalidArgument
 from edge.types import MemoryState
 from edge.upkeep.decay import (
     DAY,
     DEFAULT,
+    Borders,
     DecayRule,
     Fate,
+    Rules,
     archive_before,
     cold_before,
     explicit,
     fate,
     half_life,
+    settled_use,
     steady,
     strength,
 )
@@ -73,25 +77,62 @@ def test_weight_slows_it_four_times_at_most() -> None:
 
 def test_what_the_owner_asked_for_never_falls_below_the_border() -> None:
     assert after(10_000, weight=5.0) == DEFAULT.archive_below
-    assert fate(0, 0, 0, 5.0, NOW) is Fate.KEEP
-    assert fate(0, 0, 0, 5.0, NOW, state=MemoryState.CANDIDATE) is not Fate.KEEP
+    assert fate(0, 0, 0, 0, 5.0, NOW) is Fate.KEEP
+    assert fate(0, 0, 0, 0, 5.0, NOW, state=MemoryState.CANDIDATE) is not Fate.KEEP
 
 
 def test_it_is_kept_then_archived_then_cold() -> None:
     def at(days: float) -> Fate:
-        return fate(NOW - int(days * DAY), 0, 0, 1.0, NOW)
+        return fate(NOW - int(days * DAY), NOW - int(days * DAY), 0, 0, 1.0, NOW)
 
     assert [at(days) for days in (0, 129, 130, 179, 180, 4000)] == [
         Fate.KEEP, Fate.KEEP, Fate.ARCHIVE, Fate.ARCHIVE, Fate.COLD, Fate.COLD,
     ]  # fmt: skip
 
 
+def test_what_was_read_in_today_stays_however_long_ago_it_was_said() -> None:
+    old = NOW - 1800 * DAY
+    assert strength(old, 0, 0, 1.0, NOW) < 0.001
+    assert fate(old, NOW - 129 * DAY, 0, 0, 1.0, NOW) is Fate.KEEP
+    assert fate(old, NOW - 130 * DAY, 0, 0, 1.0, NOW) is Fate.ARCHIVE
+    assert fate(old, NOW - 179 * DAY, 0, 0, 1.0, NOW) is Fate.ARCHIVE
+    assert fate(old, NOW - 180 * DAY, 0, 0, 1.0, NOW) is Fate.COLD
+
+
+@given(TIMES, TIMES, TIMES, COUNTS, WEIGHTS, TIMES, RULES, STATES)
+def test_nothing_that_is_strong_is_moved(
+    occurred: int, created: int, accessed: int, count: int, weight: float, now: int, rule: DecayRule, state: MemoryState
+) -> None:
+    if fate(occurred, created, accessed, count, weight, now, rule, state) is not Fate.KEEP:
+        assert strength(occurred, accessed, count, weight, now, rule, state) <= rule.archive_below * (1 + 1e-6)
+
+
+def test_a_kind_may_have_a_half_life_of_its_own() -> None:
+    rules = Rules.of(Decaying(half_life_days=20, kinds={"preference": 60.0}, archive_below=0.1, cold_after_days=90))
+    assert rules.rule("preference") == DecayRule(60, 0.1, 90)
+    assert rules.rule("turn") == DecayRule(20, 0.1, 90)
+    with pytest.raises(InvalidArgument) as refused:
+        Rules.of(Decaying(kinds={"no kind": 30.0}))
+    assert refused.value.field == "decay.kinds.no kind"
+
+
+@given(TIMES, TIMES, TIMES, COUNTS, WEIGHTS, TIMES, RULES, STATES)
+def test_borders_of_many_say_what_fate_says_of_one(
+    occurred: int, created: int, accessed: int, count: int, weight: float, now: int, rule: DecayRule, state: MemoryState
+) -> None:
+    borders = Borders(Rules(rule), now)
+    weak = settled_use(occurred, created, accessed, now) <= borders(("turn", int(state), weight, count))
+    assert weak is (fate(occurred, created, accessed, count, weight, now, rule, state) is not Fate.KEEP)
+    # Without a look at the clock, as SQL has it.
+    assert weak is (max(occurred, created, accessed) <= borders(("turn", int(state), weight, count)))
+
+
 def test_what_was_ever_recalled_is_archived_and_never_cold() -> None:
-    assert fate(NOW - 4000 * DAY, NOW - 3000 * DAY, 1, 1.0, NOW) is Fate.ARCHIVE
+    assert fate(NOW - 4000 * DAY, NOW - 4000 * DAY, NOW - 3000 * DAY, 1, 1.0, NOW) is Fate.ARCHIVE
 
 
 def test_what_is_strong_still_is_not_cold_however_long_it_was_not_recalled() -> None:
-    assert fate(NOW - 200 * DAY, 0, 0, 4.0, NOW) is Fate.KEEP
+    assert fate(NOW - 200 * DAY, 0, 0, 0, 4.0, NOW) is Fate.KEEP
 
 
 @given(TIMES, TIMES, COUNTS, WEIGHTS, TIMES, TIMES, RULES, STATES)
@@ -138,28 +179,28 @@ def test_the_inverse_agrees_with_strength_on_both_sides_of_the_border(
     assert strength(border + second, border - second, count, weight, now, rule, state) > rule.archive_below
 
 
-@given(TIMES, TIMES, COUNTS, WEIGHTS, TIMES, RULES, STATES)
+@given(TIMES, TIMES, TIMES, COUNTS, WEIGHTS, TIMES, RULES, STATES)
 def test_a_query_by_the_last_use_misses_nothing_that_is_due(
-    occurred: int, accessed: int, count: int, weight: float, now: int, rule: DecayRule, state: MemoryState
+    occurred: int, created: int, accessed: int, count: int, weight: float, now: int, rule: DecayRule, state: MemoryState
 ) -> None:
-    if fate(occurred, accessed, count, weight, now, rule, state) is not Fate.KEEP:
-        assert max(occurred, accessed) <= archive_before(now, rule, weight, state)
+    if fate(occurred, created, accessed, count, weight, now, rule, state) is not Fate.KEEP:
+        assert max(occurred, created, accessed) <= archive_before(now, rule, weight, state)
 
 
 @given(TIMES, TIMES, COUNTS, WEIGHTS, TIMES, TIMES, STATES)
 def test_a_clock_that_jumps_and_comes_back_leaves_no_trace(
     occurred: int, accessed: int, count: int, weight: float, now: int, wrong: int, state: MemoryState
 ) -> None:
-    before = fate(occurred, accessed, count, weight, now, state=state)
-    fate(occurred, accessed, count, weight, wrong, state=state)
-    assert fate(occurred, accessed, count, weight, now, state=state) is before
+    before = fate(occurred, 0, accessed, count, weight, now, state=state)
+    fate(occurred, 0, accessed, count, weight, wrong, state=state)
+    assert fate(occurred, 0, accessed, count, weight, now, state=state) is before
 
 
 @given(TIMES, TIMES, COUNTS, WEIGHTS, TIMES, RULES)
 def test_nothing_that_is_explicit_leaves_by_itself(
     occurred: int, accessed: int, count: int, weight: float, now: int, rule: DecayRule
 ) -> None:
-    assert fate(occurred, accessed, count, max(5.0, weight), now, rule, MemoryState.CONFIRMED) is Fate.KEEP
+    assert fate(occurred, 0, accessed, count, max(5.0, weight), now, rule, MemoryState.CONFIRMED) is Fate.KEEP
 
 
 def test_what_lies_ahead_counts_as_now() -> None:
