@@ -106,5 +106,5 @@ def _tell(reviewed: Any, done: str, json_: bool) -> None:
         click.echo(f"to take it back: edge undo {one_line(event)}")
 
 
-_verdict("confirm", "confirmed", "Keep these: a candidate becomes a memory that does not fade by itself.")
+_verdict("confirm", "confirmed", "Keep these: they are known from now on.")
 _verdict("reject", "rejected", "Turn these down: out of recalls and lists.")

@@ -132,7 +132,7 @@ def _ask(box: Client, ids: tuple[str, ...], spaces: tuple[str, ...], which: dict
 
 
 def _tell(receipt: Any, json_: bool, file: Path | None) -> None:
-    from edge.cli.show import as_json, local, one_line
+    from edge.cli.show import as_json, counted, local, one_line
 
     told = as_json(receipt_dict(receipt))
     if file is not None and not receipt.dry_run:
@@ -143,7 +143,8 @@ def _tell(receipt: Any, json_: bool, file: Path | None) -> None:
     if not receipt.id and not receipt.dry_run:
         click.echo("nothing that you may forget was there; nothing was changed")
         return
-    click.echo(f"{'would forget' if receipt.dry_run else 'forgot'} {_count(receipt)}, {receipt.vectors} vectors")
+    verb = "would forget" if receipt.dry_run else "forgot"
+    click.echo(f"{verb} {_count(receipt)}, {counted(receipt.vectors, 'vector', 'vectors')}")
     if receipt.HasField("erased_at"):
         click.echo(f"hidden, and erased for good at {local(receipt.erased_at)}; until then: edge undo {receipt.id}")
     elif not receipt.dry_run:
@@ -175,4 +176,6 @@ def receipt_dict(receipt: Any) -> dict[str, Any]:
 
 
 def _count(receipt: Any) -> str:
-    return f"{receipt.memories} memories of {receipt.turns} turns"
+    from edge.cli.show import counted
+
+    return f"{counted(receipt.memories, 'memory', 'memories')} of {counted(receipt.turns, 'turn', 'turns')}"

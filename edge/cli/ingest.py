@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from edge.cli import options
-from edge.cli.show import as_json, one_line
+from edge.cli.show import as_json, counted, one_line
 from edge.cli.words import classes, counts
 
 if TYPE_CHECKING:
@@ -67,7 +67,8 @@ def command(files: tuple[str, ...], wait: str, json_: bool, address: str | None,
         click.echo(as_json({**summary, **more, "rejected": tally.rejected}))
     else:
         states = ", ".join(f"{count:,} {state}" for state, count in tally.states.items()) or "nothing"
-        click.echo(f"{tally.turns:,} turns: {states}, in {took:.1f} s ({tally.turns / max(took, 1e-9):.0f} turns/s)")
+        pace = f"in {took:.1f} s ({tally.turns / max(took, 1e-9):.0f} turns/s)"
+        click.echo(f"{counted(tally.turns, 'turn', 'turns')}: {states}, {pace}")
         if tally.rules:
             click.echo(f"filtered: {one_line(counts(tally.rules))}")
         if tally.hidden:

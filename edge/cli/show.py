@@ -74,6 +74,11 @@ def millis(took: float) -> str:
     return f"{took * 1000:.1f} ms"
 
 
+def counted(count: int, one: str, many: str) -> str:
+    """The number with the word that goes with it."""
+    return f"{count:,} {one if count == 1 else many}"
+
+
 def size(count: float) -> str:
     """Bytes, for a reader."""
     for unit in ("B", "KiB", "MiB", "GiB"):

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from edge.cli import options
-from edge.cli.show import as_json, local, one_line, rfc3339, size, table
+from edge.cli.show import as_json, counted, local, one_line, rfc3339, size, table
 from edge.errors import InvalidArgument, NotFound
 
 
@@ -81,8 +81,9 @@ def space_dict(space: Any) -> dict[str, Any]:
 
 
 def _content(space: Any) -> str:
-    return f"its {space.memories:,} memories ({size(space.bytes)})"
+    return f"its {counted(space.memories, 'memory', 'memories')} ({size(space.bytes)})"
 
 
 def _since(space: Any) -> str:
-    return local(space.created_at) if space.HasField("created_at") else "?"
+    # A day is all that is known.
+    return local(space.created_at).partition(" ")[0] if space.HasField("created_at") else "?"

@@ -11,6 +11,9 @@ import click
 from edge.cli import options
 from edge.errors import InvalidArgument
 
+_SAID = "said"
+_FORGETS = "This erases it, for good unless forgetting.grace_seconds leaves time"
+
 
 @click.command("undo")
 @click.argument("event", default="", metavar="[EVENT]")
@@ -19,6 +22,13 @@ from edge.errors import InvalidArgument
 @click.option("--mine", is_flag=True, help="With --list: only what you did.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be undone.")
 @click.option("--yes", is_flag=True, help="Do not ask, also on a terminal.")
+@click.option(
+    "--receipt",
+    "receipt_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the receipt of what is erased by it here, for `edge verify --erased`.",
+)
 @options.spaces
 @options.as_json_too
 @options.to_box
@@ -29,6 +39,7 @@ def command(
     mine: bool,
     dry_run: bool,
     yes: bool,
+    receipt_file: Path | None,
     spaces: tuple[str, ...],
     json_: bool,
     address: str | None,
@@ -47,16 +58,19 @@ def command(
             # What is shown is what is undone, whatever is done meanwhile.
             event = would.undone.id
             if sys.stdin.isatty():
-                click.confirm(f"Undo “{_words(would.undone)}”?", abort=True)
-            elif would.undone.why == "said":
+                told = f"Undo “{_words(would.undone)}”?"
+                click.confirm(f"{told} {_FORGETS}." if would.undone.why == _SAID else told, abort=True)
+            elif would.undone.why == _SAID:
                 raise InvalidArgument(
-                    f"yes: this would forget what was last {_words(would.undone)}; say --yes to do it", field="yes"
+                    f"yes: the last deed was “{_words(would.undone)}”. {_FORGETS}; say --yes to do it", field="yes"
                 )
         done = box.undo(event, dry_run=dry_run)
     from edge.cli.forget import receipt_dict
     from edge.cli.show import as_json, one_line
 
     receipt = receipt_dict(done.receipt) if done.HasField("receipt") else None
+    if receipt is not None and receipt_file is not None:
+        receipt_file.write_text(as_json(receipt) + "\n", "utf-8")
     if json_:
         undone = {"event_id": done.event_id, "dry_run": dry_run, "undone": deed_dict(done.undone), "receipt": receipt}
         click.echo(as_json(undone))

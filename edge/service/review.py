@@ -140,16 +140,21 @@ class Reviews(Forgets):
         ]
 
     def _deed_message(self, space: Space, deed: Any, obstacle: str, caller: Caller) -> memory_pb2.Deed:
-        told = [self._told(memory, caller, Level.ABSTRACT).text for memory in _shown(space, deed)]
+        shown = _shown(space, deed)
+        told = [self._told(memory, caller, Level.ABSTRACT).text for memory in shown]
         count = len(deed.memory_ids)
         memories = "1 memory" if count == 1 else f"{count} memories"
+        description = _WORDS.get(deed.why, "changed {}").format(memories)
+        if deed.why == _SAID and shown and caller.may(Scope.READ, space.name):
+            # Who is at the box's socket is its owner, whichever assistant it was.
+            description += f" from {shown[0].source}"
         return memory_pb2.Deed(
             id=deed.id,
             space=space.name,
             at=convert.timestamp(deed.at),
             by=deed.by,
             why=deed.why,
-            description=_WORDS.get(deed.why, "changed {}").format(memories),
+            description=description,
             memory_ids=deed.memory_ids[:_IDS],
             memories=count,
             abstract=" → ".join(filter(None, told)),

@@ -157,8 +157,9 @@ def _read_log(paths: Iterable[Path], forget: str, key: bytes) -> _Log:
 def _check_receipt(receipt: _Receipt, logs: Iterable[_Log], looked: _Looked) -> None:
     marks = [one for log in logs for one in log.forgotten.values()]
     if not marks:
-        until = f"; it is only hidden until {receipt.erased_at}" if receipt.erased_at else ""
-        looked.problem("receipt", f"no log of this box knows a forget of the id {receipt.id}{until}")
+        unknown = f"no log of this box knows a forget of the id {receipt.id}"
+        hidden = f"{receipt.id} is only hidden yet; ask again after {receipt.erased_at}, or say `edge forget --now`"
+        looked.problem("receipt", hidden if receipt.erased_at else unknown)
     elif len(marks) != receipt.turns or not receipt.marks <= set(marks):
         looked.problem("receipt", "the receipt is not what the log says of this forget; was it changed?")
 

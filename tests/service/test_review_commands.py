@@ -70,16 +70,19 @@ def test_candidates_are_shown_confirmed_rejected_and_taken_back(edge: Edge) -> N
     assert "nothing waits" in edge("candidates", "list")[2]
 
 
-def test_what_was_remembered_is_undone_by_forgetting_it(edge: Edge, house: tuple[Box, Client]) -> None:
+def test_what_was_remembered_is_undone_by_forgetting_it(edge: Edge, house: tuple[Box, Client], tmp_path: Path) -> None:
     (note,) = house[1].remember("钥匙在花盆下")
     status, out, _ = edge("undo", "--dry-run")
-    assert (status, out) == (0, "would undo: handed in a turn: 钥匙在花盆下\n")
+    assert (status, out) == (0, "would undo: handed in a turn from remember: 钥匙在花盆下\n")
     assert house[1].get(note.id)
     status, out, err = edge("undo")
-    assert (status, out) == (2, "") and "handed in a turn: 钥匙在花盆下" in err and "--yes" in err
+    assert (status, out) == (2, "") and "handed in a turn from remember: 钥匙在花盆下" in err
+    assert "for good" in err and "--yes" in err
     assert house[1].get(note.id)
-    status, out, _ = edge("undo", "--yes")
+    receipt = tmp_path / "receipt.json"
+    status, out, _ = edge("undo", "--yes", "--receipt", str(receipt))
     assert status == 0 and "erased for good; receipt " in out
+    assert json.loads(receipt.read_text())["memory_ids"] == [note.id]
     assert edge("get", note.id)[0] == 5
     assert edge("undo", note.id)[0] == 5
 
@@ -98,7 +101,7 @@ def test_a_selection_is_shown_first_and_needs_a_yes(edge: Edge, house: tuple[Box
     assert status == 0 and out.startswith("forgot 2 memories")
     assert main(["verify", "--erased", str(tmp_path / "r.json"), "--data", str(house[0].data)]) == 0
 
-    assert edge("forget", "edge://work/plan", "--yes")[1].startswith("forgot 1 memories")
+    assert edge("forget", "edge://work/plan", "--yes")[1].startswith("forgot 1 memory")
     assert "narrows" in edge("forget", "edge://work", "--yes")[2]
     for wrong in (("x", "--tag", "y"), ("--query", "a", "--tag", "y"), (), ("edge://work", "edge://public")):
         status, _, err = edge("forget", *wrong, "--yes")

@@ -52,7 +52,7 @@ _STATES = tuple(
 _NOT = frozenset(("不", "没", "别", "not", "never"))
 # What lasts, and so is or is not.
 _LASTING = re.compile(
-    "喜欢|爱|想|能|会(?!议)|吃|喝|抽烟|吸烟|用|住|有|是|过敏|支持|需要|打算|养|信|怕|同意|值班|加班|坐|开车|上班"
+    "喜欢|爱|想|能|会(?!议)|吃|喝|抽烟|吸烟|用|住|有|是|敏症|支持|需要|打算|养|信|怕|同意|值班|加班|坐|开车|上班"
     "|工作|学|含|允许|区分"
     r"|\b(?:like|love|want|can|will|eat|drink|smoke|use|live|have|is|allergic|support|need|plan|work|believe|own"
     r"|drive|study|should|allow)\b"

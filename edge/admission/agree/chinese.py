@@ -150,7 +150,7 @@ EARLY = _rules(
     (r"(?:更)?喜欢([^,。不]{1,12}?)(?:,)?(?:而不是|而非|胜过|多过)([^,。]{1,12})$", r"更喜欢\1胜过\2"),
     (r"(?:比起|相比于?)([^,。]{1,12}?),?(我)?更喜欢([^,。]{1,12})$", r"\2更喜欢\3胜过\1"),
     (r"(我)?[和跟与]([^,。]{1,12}?)(?:相比|比起来),?(我)?更喜欢([^,。]{1,12})$", r"\1\3更喜欢\4胜过\2"),
-    (r"(?:对)?([^,。我你他她对]{1,8}?)(?:是)?过敏的?$", r"对\1过敏"),
+    (r"(?:对)?([^,。我你他她对]{1,8}?)(?:是)?敏症的?$", r"对\1敏症"),
     (r"血型(?:是|为)?(AB|A|B|O)型?", r"\1型血"),
     (r"是(?=(?:AB|A|B|O)型血)", ""),
     (r"有点(?=轻微|轻度)", "有"),
@@ -197,7 +197,8 @@ LATE = _rules(
 
 def early(text: str) -> str:
     """Before numbers are read; times are marks by then."""
-    text = _WORDS.sub(lambda m: STANDS_FOR.get(m[0], m[0]), text)
+    # There is neither 不过 nor a 过 of the past in 不过敏.
+    text = _WORDS.sub(lambda m: STANDS_FOR.get(m[0], m[0]), text.replace("过敏", "敏症"))
     return LISTED.sub("和", _apply(EARLY, text))
 
 

@@ -40,6 +40,8 @@ RULES: Mapping[str, str] = MappingProxyType(
     }
 )
 _KINDS = {"preference": "preference", "health": "preference", "decision": "decision", "plan": "plan", "project": "fact"}
+# Those that the box gives by itself. Any other kind is one that somebody chose.
+KINDS = frozenset((*_KINDS.values(), "profile", NOTE_KIND, DEFAULT_KIND))
 # What is longer was pasted, and the rest of it is no one's own words.
 _LOOKED_AT = 10_000
 _NOT_THE_USER = frozenset(("assistant", "ai", "model", "bot", "system", "tool", "developer", "document", "function"))

@@ -91,7 +91,7 @@ def test_remember_then_recall_get_ls_and_forget(edge: Any, scripted: ScriptedBox
     assert json.loads(edge("recall", "豆包", "--json").out)["hits"][0]["memory"]["id"] == id_
     assert "我家的猫叫豆包" in edge("get", id_).out
     assert "我家的猫叫豆包" in edge("ls").out
-    assert edge("forget", id_, "--dry-run").out.startswith("would forget 1 memories")
+    assert edge("forget", id_, "--dry-run").out.startswith("would forget 1 memory of ")
     assert id_ in edge("ls").out
     done = edge("forget", id_)
     assert done.status == 0
