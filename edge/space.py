@@ -114,7 +114,7 @@ class Space:
             self.revisions = Revisions(self._database, self._log, self.queries, self._catch_up)
             self.cold = Cold(self._log, self._database, self.queries, self.revisions, self._clock)
             self._forgetting = Forgetting(
-                self._log, self._database, self._memories, self.queries, self.revisions, self._drop_indexed
+                self._log, self._database, self._memories, self.queries, self.revisions, self._drop_indexed, self.cold
             )
             behind = views.replay(self._log, self._memories)
             read_only = self._read_only and self._scratch is None
@@ -374,12 +374,8 @@ class Space:
         return self._forgetting.forget(ids, wanted, dry_run=dry_run, **more)
 
     def finish_forgets(self, hidden_until: Micros | None = None) -> list[Receipt]:
-        """What a crash or a full disk kept a forget from doing; and those that have only hidden things, until then.
-        The receipts of the latter. Raises as `forget` does."""
-        if not self._read_only:
-            self._forgetting.resume()
-            self.cold.resume()
-        return [] if self._read_only or hidden_until is None else self._forgetting.carry_out(hidden_until)
+        """See Forgetting.finish."""
+        return [] if self._read_only else self._forgetting.finish(hidden_until)
 
     def _drop_indexed(self, rowids: Sequence[int]) -> int:
         self.indexes.remove(np.array(rowids, np.int64))
@@ -394,5 +390,11 @@ class Space:
         samples, revised = self.ingest.samples(), self.merges.counts()
         return views.facts(self.name, self._log, self.queries, list(self.indexes), index, samples, revised)
 
+    def check_room(self) -> None:
+        """For work that nobody waits for: raises why no turn is taken just now. What they leave, forgets need."""
+        if refusal := self._refusal():
+            raise refusal
+
     def warnings(self) -> list[str]:
-        return views.warnings(self._log, self._memories, self.indexes.stats(), self._refusal())
+        unfinished = self._forgetting.unfinished
+        return views.warnings(self._log, self._memories, self.indexes.stats(), self._refusal(), unfinished)

@@ -63,6 +63,9 @@ class SpaceFacts:
     samples: tuple[Sample, ...] = ()
     # What rules made of memories, and nobody undid: merged, replaced, promoted.
     revised: dict[str, int] = field(default_factory=dict)
+    # Of the memories, those in the archive; and those in the cold file, which are not among them.
+    archived: int = 0
+    cold: int = 0
 
 
 def facts(
@@ -95,6 +98,8 @@ def facts(
         hidden=_part(tallies, "secret"),
         samples=tuple(samples),
         revised=dict(revised),
+        archived=counts.archived,
+        cold=counts.cold,
     )
 
 
@@ -175,13 +180,18 @@ def keep_routing(name: str, memories: Memories, queries: Queries, models: Sequen
         logger.warning("space %s: which texts go to which model stays undecided: %s", name, error.message)
 
 
-def warnings(log: Log, memories: Memories, index: IndexStats, refusal: EdgeError | None) -> list[str]:
-    """What the owner of a space has to know of; `refusal` is why no turn is taken just now."""
+def warnings(
+    log: Log, memories: Memories, index: IndexStats, refusal: EdgeError | None, unfinished: EdgeError | None
+) -> list[str]:
+    """What the owner of a space has to know of; `refusal` is why no turn is taken just now, `unfinished` why a forget
+    could not be carried out to its end."""
     found = []
     if damaged := log.stats().damaged_lines:
         found.append(f"{damaged} lines of the log are damaged; `edge verify` names them, a backup has them whole")
     if refusal is not None:
         found.append(f"new turns are refused: {refusal.message}")
+    if unfinished is not None:
+        found.append(f"a forget is not finished: {unfinished.message}")
     if index.snapshot_error:
         found.append(f"the index could not be saved ({index.snapshot_error}); free disk space")
     if memories.failure is not None:

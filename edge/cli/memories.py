@@ -9,7 +9,7 @@ import msgpack
 from edge.cli.show import bar, lines, local, one_line, rfc3339
 
 SIGNALS = ("semantic", "lexical", "association", "time", "recency", "frequency", "weight")
-_STATES = ("unspecified", "temporary", "candidate", "confirmed", "superseded", "rejected")
+_STATES = ("unspecified", "temporary", "candidate", "confirmed", "superseded", "rejected", "forgotten", "cold")
 
 
 def memory_dict(memory: Any) -> dict[str, Any]:

@@ -19,6 +19,8 @@ _CLASSES = {
     "phone": "phone number",
     "address": "address line",
 }
+# SpaceStatus fields of what is out of the way of a recall.
+_PUT_AWAY = ("archived", "cold")
 
 
 def status_dict(status: Any) -> dict[str, Any]:
@@ -59,6 +61,9 @@ def status_dict(status: Any) -> dict[str, Any]:
                 ],
                 "filtered": dict(sorted(space.filtered.items())),
                 "hidden": dict(sorted(space.hidden.items())),
+                "revised": dict(sorted(space.revised.items())),
+                "archived": space.archived,
+                "cold": space.cold,
                 "filtered_samples": [
                     {
                         "rule": sample.rule,
@@ -146,6 +151,8 @@ def status_text(status: Any) -> str:
         ("sensors", _sensors_line(governor.sensors) if governor else ""),
         ("filtered", counts(_over(status.spaces, "filtered"))),
         ("hidden", classes(_over(status.spaces, "hidden"))),
+        ("by itself", counts(_over(status.spaces, "revised"))),
+        ("put away", counts(+Counter({name: sum(getattr(s, name) for s in status.spaces) for name in _PUT_AWAY}))),
         ("read-only", status.read_only),
         *[("warning", warning) for warning in status.warnings],
     ]

@@ -17,9 +17,8 @@ from edge.ledger.events import TurnSaid, decode
 from edge.ledger.log import Log
 from edge.ledger.queries import Queries
 from edge.ledger.revising import Revisions
-from edge.ledger.revisions import COOLED, NOT_UNDOABLE, Change, Revision, change
+from edge.ledger.revisions import COOLED, NOT_UNDOABLE, RULE, Change, Revision, change
 from edge.ledger.rows import COLD, UNFOUND_STATES
-from edge.ledger.unused import RULE
 from edge.ports import Clock
 from edge.types import MemoryState
 
@@ -65,17 +64,39 @@ class Cold:
         self._strip(moved)
         return done
 
+    def moved_by(self, id: str) -> str:
+        """The revision that moved this memory; empty for one that is not cold."""
+        with self._database.reader() as connection:
+            found = connection.execute(
+                "SELECT r.id FROM memories m JOIN revised v ON v.memory = m.id JOIN revisions r ON r.n = v.n "
+                f"WHERE m.id = ? AND m.state = {COLD} AND r.why = ? AND r.undone_by = '' ORDER BY r.n DESC LIMIT 1",
+                (id, COOLED),
+            ).fetchone()
+        return found[0] if found else ""
+
     def resume(self) -> None:
         """Finishes what was interrupted. Raises as `move`."""
-        with self._database.reader() as connection:
-            rows = connection.execute(f"SELECT DISTINCT turn_n FROM memories WHERE state = {COLD} AND text <> ''")
-            pending = [n for (n,) in rows]
-        if not pending:
-            return
         # What no cold file has stays where it is.
-        self._strip(_turns(self._log.cold.find(pending)))
+        self._strip(_turns(self._log.cold.find(self._unstripped())))
+
+    def _unstripped(self) -> set[int]:
+        """The turns that are cold, and whose rows still have what they say."""
+        with self._database.reader() as connection:
+            rows = connection.execute(
+                # As the index has it, word for word; without the index it would be slow, and an error is better.
+                "SELECT turn_n FROM memories INDEXED BY memories_unstripped WHERE state = 7 AND text <> ''"
+            )
+            return {n for (n,) in rows}
 
     def _strip(self, turns: Mapping[int, TurnSaid]) -> None:
+        if not turns:
+            return
+        with self._revisions.settled():
+            # An undo may have brought some back since they were read, and taken them out of the cold file.
+            still = self._unstripped()
+            self._strip_all({n: said for n, said in turns.items() if n in still})
+
+    def _strip_all(self, turns: Mapping[int, TurnSaid]) -> None:
         if not turns:
             return
         self._log.replace(

@@ -35,30 +35,45 @@ class ColdFiles:
             leftover.unlink()
 
     def append(self, month: str, lines: Sequence[bytes]) -> None:
-        """Durable when it returns."""
+        """Durable when it returns. Nothing is appended to a damaged file: behind the damage it could not be read."""
         path = self.directory / f"{month}{SUFFIX}"
         with self._lock, self._explained():
             make_directory(self.directory)
             before = path.read_bytes() if path.exists() else b""
+            for _ in _lines(path, before):
+                pass
             self._replace(path, before, lines)
 
     def find(self, numbers: Collection[int]) -> dict[int, bytes]:
-        """The lines of these numbers, as far as they are here."""
-        if not numbers:
-            return {}
+        """The lines of these numbers, as far as they are here. A damaged one is told of only if some are missing."""
         wanted = set(numbers)
+        found: dict[int, bytes] = {}
+        damaged: Unavailable | None = None
         with self._lock:
-            return {n: line for path in self._paths() for line in read(path) if (n := number(line)) in wanted and n}
+            for path in paths(self.directory) if wanted else ():
+                try:
+                    found |= {n: line for line in read(path) if (n := number(line)) in wanted and n}
+                except Unavailable as error:  # noqa: PERF203  # the others are whole
+                    damaged = error
+        if damaged is not None and len(found) < len(wanted):
+            raise damaged
+        return found
 
     def erase(self, numbers: Collection[int]) -> int:
-        """Takes the lines of these numbers out; how many files were written anew. May be repeated."""
-        if not numbers:
-            return 0
+        """Takes the lines of these numbers out; how many files were written anew. May be repeated.
+
+        Where a file is damaged nobody can tell whether it has them: it is left, and raised when the others are done.
+        """
         gone = set(numbers)
         count = 0
+        damaged: Unavailable | None = None
         with self._lock, self._explained():
-            for path in self._paths():
-                lines = list(read(path))
+            for path in paths(self.directory) if gone else ():
+                try:
+                    lines = list(read(path))
+                except Unavailable as error:
+                    damaged = error
+                    continue
                 kept = [line for line in lines if number(line) not in gone]
                 if len(kept) == len(lines):
                     continue
@@ -68,10 +83,9 @@ class ColdFiles:
                 else:
                     path.unlink()
                     sync_directory(self.directory)
+        if damaged is not None:
+            raise damaged
         return count
-
-    def _paths(self) -> list[Path]:
-        return paths(self.directory)
 
     def _replace(self, path: Path, before: bytes, lines: Iterable[bytes]) -> None:
         scratch = path.with_name(f"{path.name}.tmp")
@@ -105,10 +119,13 @@ def paths(directory: Path) -> list[Path]:
 
 def read(path: Path) -> Iterator[bytes]:
     """The lines of a cold file, each with its newline. Raises Unavailable where a frame is damaged or not whole."""
+    return _lines(path, path.read_bytes())
+
+
+def _lines(path: Path, left: bytes) -> Iterator[bytes]:
     # Loaded when there are such files: most boxes have none.
     import zstandard
 
-    left = path.read_bytes()
     while left:
         frame = zstandard.ZstdDecompressor().decompressobj()
         try:

@@ -130,7 +130,14 @@ def _take_away(
             "their last traces go at the next forget or restart",
             retry_after=5.0,
         )
-    log.cold.erase([n for _, _, marks in forgets for n in marks])
+    try:
+        log.cold.erase([n for _, _, marks in forgets for n in marks])
+    except Unavailable as error:
+        raise Unavailable(
+            "the memories are forgotten, but nobody can tell whether a cold file still has them: "
+            f"{error.message}; the next forget or restart looks again",
+            reason=error.reason,
+        ) from error
     memories.finish_forgets([id for id, _, _ in forgets]).result()
     return segments
 

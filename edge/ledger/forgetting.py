@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 
 from uuid6 import uuid7
 
+from edge.errors import EdgeError
 from edge.ledger import erase
+from edge.ledger.cold import Cold
 from edge.ledger.database import Database
 from edge.ledger.log import Log
 from edge.ledger.memories import Memories
@@ -26,8 +28,12 @@ class Forgetting:
         queries: Queries,
         revisions: Revisions,
         drop_indexed: Callable[[Sequence[int]], int],
+        cold: Cold | None = None,
     ) -> None:
+        # Why a forget, or a move to the cold file, could not be finished the last time that it was tried.
+        self.unfinished: EdgeError | None = None
         self._parts = (log, database, memories, queries)
+        self._cold = cold
         self._memories = memories
         self._queries = queries
         self._revisions = revisions
@@ -70,19 +76,45 @@ class Forgetting:
         marks = erase.marks_of(self._memories, self._queries, what)
         return erase.receipt(done.id, what, marks.values(), erased_at=done.at + grace)
 
+    def finish(self, hidden_until: Micros | None) -> list[Receipt]:
+        """What a crash or a full disk kept a forget or a move to the cold file from doing; and the forgets that have
+        only hidden things, until then. The receipts of the latter. Raises as `forget`."""
+        try:
+            # First, since a cold file that is damaged stops the others each time.
+            receipts = [] if hidden_until is None else self.carry_out(hidden_until)
+            self.resume()
+            if self._cold is not None:
+                self._cold.resume()
+        except EdgeError as error:
+            self.unfinished = error
+            raise
+        self.unfinished = None
+        return receipts
+
     def carry_out(self, until: Micros) -> list[Receipt]:
-        """Erases what was hidden before `until`, each under the id that it was hidden under. Raises as `forget`."""
-        return [
-            erase.forget(
-                *self._parts,
-                turns=turns,
-                id=id,
-                drop_indexed=self._drop_indexed,
-                alone=self._revisions.settled(),
+        """Erases what was hidden before `until`, each under the id that it was hidden under.
+
+        Raises as `forget`, once all were tried: what keeps one from its end need not keep the others where they are.
+        """
+        receipts: list[Receipt] = []
+        failure: EdgeError | None = None
+        for id, turns in self._revisions.due(until):
+            try:
                 # What these had replaced was seen to when they were hidden.
-            )
-            for id, turns in self._revisions.due(until)
-        ]
+                receipts.append(
+                    erase.forget(
+                        *self._parts,
+                        turns=turns,
+                        id=id,
+                        drop_indexed=self._drop_indexed,
+                        alone=self._revisions.settled(),
+                    )
+                )
+            except EdgeError as error:  # noqa: PERF203  # see above
+                failure = error
+        if failure is not None:
+            raise failure
+        return receipts
 
     def resume(self) -> None:
         """Finishes what a crash or a full disk left half done. Raises as `forget`."""

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from edge.ledger.revisions import FORGOTTEN, Change, Revision, change, unpacked
+from edge.ledger.revisions import FORGOTTEN, MERGED, REPLACED, RESTORED, Change, Revision, change, unpacked
+from edge.ledger.rows import COLUMNS, REJECTED, SUPERSEDED, UNFOUND_STATES
 from edge.ledger.rows import FORGOTTEN as HIDDEN
-from edge.ledger.rows import UNFOUND_STATES
+from edge.ledger.rows import memory as from_row
 from edge.types import Memory, MemoryState, Micros
 
 # Deed.why of a turn that was handed in.
@@ -112,16 +113,39 @@ def relinks(connection: sqlite3.Connection, going: Mapping[str, Memory], behind:
     return [one for one in found if one.after]
 
 
+def stranded(connection: sqlite3.Connection, limit: int) -> list[Change]:
+    """What becomes of memories whose place another took that holds no more, since a newer version of its turn came, or
+    since it contradicted them and was rejected: they are again what they were, unless somebody undid that."""
+    why = (
+        "(SELECT r.why FROM revised v JOIN revisions r ON r.n = v.n WHERE v.memory = m.id "
+        f"AND r.why IN ('{MERGED}', '{REPLACED}') AND r.undone_by = '' ORDER BY v.n DESC LIMIT 1)"
+    )
+    rows = connection.execute(
+        f"SELECT {COLUMNS} FROM memories m INDEXED BY memories_replaced JOIN memories o ON o.id = m.replaced_by "
+        f"WHERE m.replaced_by IS NOT NULL AND m.state = {SUPERSEDED} "
+        f"AND (o.state = {SUPERSEDED} AND o.replaced_by IS NULL OR o.state = {REJECTED} AND {why} = '{REPLACED}') "
+        "AND NOT EXISTS (SELECT 1 FROM revised v JOIN revisions r ON r.n = v.n "
+        f"WHERE v.memory = m.id AND r.why = '{RESTORED}' AND r.undone_by <> '') LIMIT ?",
+        (limit,),
+    ).fetchall()
+    return [change(one, **_before_replaced(connection, one)) for one in map(from_row, rows)]
+
+
 def _before_replaced(connection: sqlite3.Connection, memory: Memory) -> dict[str, Any]:
     rows = connection.execute(
         f"{_REVISION} WHERE n IN (SELECT n FROM revised WHERE memory = ?) ORDER BY n DESC", (memory.id,)
     ).fetchall()
     before: dict[str, Any] = {}
+    newer = memory.replaced_by
     for row in rows:
-        ours = [one for one in _revision(row).changes if one.id == memory.id]
-        if ours and ours[0].after.get("replaced_by") == memory.replaced_by:
-            before = {name: value for name, value in ours[0].before.items() if name in ("state", "valid_until")}
+        ours = next(one for one in _revision(row).changes if one.id == memory.id)
+        if ours.after.get("replaced_by") != newer:
+            continue
+        if "state" in ours.before:
+            before = {name: value for name, value in ours.before.items() if name in ("state", "valid_until")}
             break
+        # A forget only led it on from one that went; what it was before stands further back.
+        newer = ours.before["replaced_by"]
     if before.get("state", MemoryState.SUPERSEDED) in UNFOUND_STATES:
         before["state"] = MemoryState.TEMPORARY
     return {"valid_until": None, **before, "replaced_by": None}

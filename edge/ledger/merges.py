@@ -10,12 +10,10 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 
 from edge.ledger.database import Database
-from edge.ledger.revisions import CONFIRMED, MERGED, PROMOTED, REPLACED, Change, unpacked
+from edge.ledger.revisions import CONFIRMED, MERGED, PROMOTED, REPLACED, RULE, Change, unpacked
 from edge.ledger.rows import COLUMNS, marks, memory
 from edge.types import Memory, MemoryState
 
-# Who makes a revision that nobody asked for.
-RULE = "rule"
 # What is kept until somebody takes it back, of which alone rules make anything; in SQL these are the states (2, 3).
 KEPT = (MemoryState.CANDIDATE, MemoryState.CONFIRMED)
 # The memories that were merged into one, over all links of the chain, and itself.

@@ -177,7 +177,15 @@ CREATE INDEX revisions_why ON revisions (why) WHERE undone_by = '';
 """,
 )
 
-MIGRATIONS: tuple[Migration, ...] = (_LEDGER, _REVISIONS, _TALLIES, _USED, _MERGING)
+_COLD = Migration(
+    "0006_cold",
+    """
+-- What became cold and still has its words here: looked for once a minute, however much is cold. See ledger/cold.py.
+CREATE INDEX memories_unstripped ON memories (turn_n) WHERE state = 7 AND text <> '';
+""",
+)
+
+MIGRATIONS: tuple[Migration, ...] = (_LEDGER, _REVISIONS, _TALLIES, _USED, _MERGING, _COLD)
 
 
 def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> None:

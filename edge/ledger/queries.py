@@ -14,7 +14,19 @@ from edge.ledger import writes
 from edge.ledger.database import Database
 from edge.ledger.forgets import Forgettable, forgettable, of_turns, parts, unfinished
 from edge.ledger.neighbours import around
-from edge.ledger.rows import COLUMNS, FORGOTTEN, REJECTED, UNFOUND, UNSHOWN_STATES, clean, living, marks, memory, unpack
+from edge.ledger.rows import (
+    COLD,
+    COLUMNS,
+    FORGOTTEN,
+    REJECTED,
+    UNFOUND,
+    UNSHOWN_STATES,
+    clean,
+    living,
+    marks,
+    memory,
+    unpack,
+)
 from edge.ledger.search import search
 from edge.ports import WordHit
 from edge.types import Filter, Matrix, Memory, Micros, RowIds
@@ -28,13 +40,14 @@ _PENDING = (
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What the tables hold now. `superseded` memories, with those that are hidden until they are erased, are not among
-    the `memories`; archived ones are."""
+    """What the tables hold now. `superseded` memories, with those that are hidden until they are erased or `cold`, are
+    not among the `memories`; archived ones are."""
 
     turns: int
     memories: int
     superseded: int
     archived: int
+    cold: int
     vectors: dict[str, int]
     refused: dict[str, int]
     erased: int
@@ -323,12 +336,16 @@ class Queries:
                     for model in writes.models(connection, table)
                 }
 
+            # Each by an index alone, so that the rows of a large archive are not read.
             superseded = one(f"SELECT count(*) FROM memories WHERE state IN {UNFOUND}")
+            memories = one("SELECT count(*) FROM memories") - superseded
+            at_hand = one(f"SELECT count(*) FROM memories WHERE archived = 0 AND state NOT IN {UNFOUND}")
             return Counts(
                 turns=one("SELECT count(*) FROM turns"),
-                memories=one("SELECT count(*) FROM memories") - superseded,
+                memories=memories,
                 superseded=superseded,
-                archived=one(f"SELECT count(*) FROM memories WHERE archived = 1 AND state NOT IN {UNFOUND}"),
+                archived=memories - at_hand,
+                cold=one(f"SELECT count(*) FROM memories WHERE state = {COLD}"),
                 vectors=per_model("vectors"),
                 refused=per_model("refused"),
                 erased=one("SELECT count(*) FROM erased"),

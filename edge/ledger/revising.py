@@ -24,6 +24,7 @@ from edge.ledger.revisions import (
     NOT_UNDOABLE,
     REASONS,
     RESTORED,
+    RULE,
     UNDONE,
     Change,
     Conflict,
@@ -34,7 +35,6 @@ from edge.ledger.revisions import (
     inverse,
 )
 from edge.ledger.rows import UNSHOWN_STATES
-from edge.ledger.unused import RULE
 from edge.types import Filter, Memory, MemoryState, Micros
 
 # Changes of one revision. A forget has as many as it takes.
@@ -141,6 +141,15 @@ class Revisions:
         behind = self._queries.replaced_by(what.memory_ids)
         with self._database.reader() as connection:
             return history.relinks(connection, going, behind.values())
+
+    def bring_back(self) -> Revision | None:
+        """What was replaced by a version of a turn that a newer one took the place of is there again, by the rule."""
+
+        def plan(_: Queries) -> list[Change]:
+            with self._database.reader() as connection:
+                return history.stranded(connection, AT_ONCE)
+
+        return self.revise(plan, RESTORED, RULE)
 
     def due(self, until: Micros) -> list[tuple[str, set[int]]]:
         """(id, turns) of each forget of before `until` that only hid its memories so far."""

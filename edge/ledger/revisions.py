@@ -19,6 +19,8 @@ FORGOTTEN = "forgotten"
 # Moved to the cold file; see ledger.cold.
 COOLED = "cooled"
 REASONS = (CONFIRMED, REJECTED, PROMOTED, MERGED, REPLACED, ARCHIVED, RESTORED, WEIGHTED, UNDONE, FORGOTTEN, COOLED)
+# Revision.by of what nobody asked for.
+RULE = "rule"
 # FailedPrecondition.reason of what cannot be undone.
 NOT_UNDOABLE = "NOT_UNDOABLE"
 
@@ -138,6 +140,9 @@ def inverse(changes: Sequence[Change], now: Mapping[str, Memory]) -> list[Change
         memory = now.get(done.id)
         if memory is None:
             continue
+        if memory.state is MemoryState.COLD and "state" not in done.before:
+            # It would stay where nothing finds it, and be said to be back.
+            raise Conflict(done.id)
         back: dict[str, Any] = {}
         for name, was in done.before.items():
             left: Any = done.after.get(name)

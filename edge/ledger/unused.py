@@ -10,15 +10,12 @@ from collections.abc import Sequence
 
 from edge.ledger import writes
 from edge.ledger.database import Database
-from edge.ledger.revisions import unpacked
+from edge.ledger.revisions import RULE, unpacked
 from edge.ledger.rows import REJECTED, UNFOUND
 from edge.types import Micros
 
 # The expression of the index memories_used, letter by letter: SQLite uses the index for nothing else.
 _USED = "max(occurred_at, created_at, accessed_at)"
-# Revision.by of what nobody asked for.
-RULE = "rule"
-
 
 # (kind, state, weight, access_count, id, used): what decides how a memory fades, and when it was used.
 Use = tuple[str, int, float, int, str, Micros]

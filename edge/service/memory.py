@@ -123,6 +123,13 @@ class MemoryService(Reviews, memory_pb2_grpc.MemoryServiceServicer):
                 message = convert.memory_message(memory, self._clock.now(), level, self._fading)
                 message.replaces.extend(await self._run(space.queries.history_of, memory_id))
                 return memory_pb2.GetMemoryResponse(memory=message)
+            if moved := await self._run(space.cold.moved_by, memory_id):
+                raise NotFound(
+                    "id: nobody used this for long, and it went to the cold file; "
+                    f"edge undo {moved} brings back what went there together",
+                    field="id",
+                    reason="COLD",
+                )
         raise NotFound("id: there is no such memory; `edge ls` or a recall gives ids", field="id")
 
     async def ListMemories(

@@ -15,8 +15,7 @@ from edge.config import Decaying
 from edge.errors import EdgeError
 from edge.ledger.queries import Queries
 from edge.ledger.revising import AT_ONCE
-from edge.ledger.revisions import FORGOTTEN, Change
-from edge.ledger.unused import RULE
+from edge.ledger.revisions import FORGOTTEN, RULE, Change
 from edge.ports import Clock
 from edge.space import Space
 from edge.spaces import Spaces
@@ -120,11 +119,11 @@ class Fading:
         space.flush_accesses()
         unused, revisions, borders = space.unused, space.revisions, Borders(self._rules, now)
         restored = archived = 0
-        for part in self._slices(unused.archived()):
+        for part in self._slices(space, unused.archived()):
             # What was used again, and what a wrong clock put there.
             done = revisions.move(partial(self._strong, space, part, borders), RULE, archived=False)
             restored += len(done.changes) if done else 0
-        for part in self._slices(unused.at_hand(self._latest(now))):
+        for part in self._slices(space, unused.at_hand(self._latest(now))):
             done = revisions.move(partial(self._weak, space, part, borders), RULE, archived=True)
             archived += len(done.changes) if done else 0
         return Swept(archived, restored, self._cool(space, borders, now) if cold else 0)
@@ -146,10 +145,11 @@ class Fading:
                     yield space
                 return
 
-    def _slices(self, rowids: Sequence[int]) -> Iterator[list[int]]:
+    def _slices(self, space: Space, rowids: Sequence[int]) -> Iterator[list[int]]:
         for start in range(0, len(rowids), AT_ONCE):
             if start and self._stopping.wait(_PAUSE):
                 return
+            space.check_room()
             yield list(rowids[start : start + AT_ONCE])
 
     def _latest(self, now: Micros) -> Micros:
@@ -173,7 +173,7 @@ class Fading:
             return 0
         count = 0
         until = cold_before(now, self._rules.other)
-        for turns in self._slices(space.unused.cold(until)):
+        for turns in self._slices(space, space.unused.cold(until)):
             choose = partial(self._faded, space, turns, borders, until)
             if self._cold == "file":
                 done = space.cold.move(choose)

@@ -39,6 +39,7 @@ class Kept(merging.Kept, Protocol):
     @property
     def merges(self) -> History: ...
     def flush_accesses(self) -> None: ...
+    def check_room(self) -> None: ...
 
 
 class Merger:
@@ -130,7 +131,9 @@ class Merger:
         end = self._monotonic() + _SLICE
         found = space.merges.unlooked(tuple(space.indexes), _READ)
         if not found:
-            return False
+            # Its words may be said by nobody any more.
+            return space.revisions.bring_back() is not None
+        space.check_room()
         # What was recalled a moment ago goes with the memory when another takes its place.
         space.flush_accesses()
         looked: dict[int, MemoryState] = {}

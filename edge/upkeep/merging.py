@@ -16,11 +16,11 @@ from datetime import date, datetime
 from typing import Protocol
 
 from edge.admission.merge import CHANGE_MARGIN, Relation, merge_at, merged_access, merged_weight, relate
-from edge.admission.tiers import REPEATS, promote
+from edge.admission.tiers import KINDS, REPEATS, promote
 from edge.index.several import Indexes
-from edge.ledger.merges import KEPT, RULE
+from edge.ledger.merges import KEPT
 from edge.ledger.queries import Queries
-from edge.ledger.revisions import MERGED, PROMOTED, REPLACED, Change, Revision, change
+from edge.ledger.revisions import MERGED, PROMOTED, REPLACED, RULE, Change, Revision, change
 from edge.recall.zones import zone
 from edge.types import Memory, MemoryState, Micros
 
@@ -43,6 +43,7 @@ class Revisions(Protocol):
     """See ledger.revising."""
 
     def revise(self, plan: Callable[[Queries], Sequence[Change]], why: str, by: str) -> Revision | None: ...
+    def bring_back(self) -> Revision | None: ...
 
 
 class Kept(Protocol):
@@ -152,11 +153,12 @@ def _as_firm(history: History, older: Memory, newer: Memory) -> bool:
 
 
 def merged(older: Memory, newer: Memory) -> list[Change]:
-    """The newer stands for both, as firmly, and for as long. Nothing, where a tag would be lost: changes hold no words.
+    """The newer stands for both, as firmly, and for as long. Nothing, where a tag or a chosen kind would be lost:
+    changes hold no words.
 
     Pure.
     """
-    if not set(older.tags) <= set(newer.tags):
+    if not set(older.tags) <= set(newer.tags) or older.kind not in (KINDS | {newer.kind}):
         return []
     count, last = merged_access((older.access_count, older.accessed_at), (newer.access_count, newer.accessed_at))
     since = newer.valid_from

@@ -381,6 +381,8 @@ class SpaceStatus(_message.Message):
     HIDDEN_FIELD_NUMBER: _builtins.int
     SAMPLES_FIELD_NUMBER: _builtins.int
     REVISED_FIELD_NUMBER: _builtins.int
+    ARCHIVED_FIELD_NUMBER: _builtins.int
+    COLD_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     turns: _builtins.int
     memories: _builtins.int
@@ -396,6 +398,9 @@ class SpaceStatus(_message.Message):
     rebuilding: _builtins.bool
     damaged_lines: _builtins.int
     """Lines of the log whose checksum does not hold."""
+    archived: _builtins.int
+    """Of the memories, those in the archive; and those in the cold file, which are not among them."""
+    cold: _builtins.int
     @_builtins.property
     def models(self) -> _containers.RepeatedCompositeFieldContainer[Global___SpaceModelStatus]:
         """Each running model's part."""
@@ -438,10 +443,12 @@ class SpaceStatus(_message.Message):
         hidden: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
         samples: _abc.Iterable[Global___FilteredSample] | None = ...,
         revised: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+        archived: _builtins.int = ...,
+        cold: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["damaged_lines", b"damaged_lines", "filtered", b"filtered", "hidden", b"hidden", "index_deleted", b"index_deleted", "index_overlay", b"index_overlay", "index_size", b"index_size", "log_bytes", b"log_bytes", "log_segments", b"log_segments", "memories", b"memories", "models", b"models", "name", b"name", "pending", b"pending", "rebuilding", b"rebuilding", "revised", b"revised", "samples", b"samples", "turns", b"turns", "vectors", b"vectors"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["archived", b"archived", "cold", b"cold", "damaged_lines", b"damaged_lines", "filtered", b"filtered", "hidden", b"hidden", "index_deleted", b"index_deleted", "index_overlay", b"index_overlay", "index_size", b"index_size", "log_bytes", b"log_bytes", "log_segments", b"log_segments", "memories", b"memories", "models", b"models", "name", b"name", "pending", b"pending", "rebuilding", b"rebuilding", "revised", b"revised", "samples", b"samples", "turns", b"turns", "vectors", b"vectors"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -14,7 +14,7 @@ from edge.backlog import Backlog
 from edge.config import Config, Decaying, Storage
 from edge.errors import DiskFull, FailedPrecondition, Unavailable
 from edge.ledger.coldfiles import paths, read
-from edge.ledger.revisions import ARCHIVED, NOT_UNDOABLE, RESTORED, Revision
+from edge.ledger.revisions import ARCHIVED, COOLED, NOT_UNDOABLE, RESTORED, Revision
 from edge.ledger.verify import verify
 from edge.lexicon.words import WordLexicon
 from edge.space import Space
@@ -23,6 +23,7 @@ from edge.types import Filter, MemoryState, Turn, TurnState
 from edge.upkeep import fading as sweeping
 from edge.upkeep.erased import prove
 from edge.upkeep.fading import Fading, Swept, Watched
+from edge.upkeep.merger import Merger
 
 HOUR, DAY = 3600.0, 86_400.0
 START = 1_750_000_000_000_000
@@ -571,3 +572,119 @@ def test_a_forget_that_may_be_undone_hides_what_is_cold_and_gives_it_back_cold(
     receipt = space.forget([id], None, False, grace=600_000_000)
     space.finish_forgets(clocks.now() + 1)
     assert "合同在书房" not in lines(space)
+
+
+def test_what_is_brought_back_while_it_is_being_moved_stays_whole(
+    spaces: Spaces, space: Space, fading: Fading, clocks: Clocks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = say(space, "去年的合同在书房的抽屉")
+    wait(fading, clocks, 100 * DAY)
+    revise = space.revisions.revise
+
+    def and_undo(plan: Any, why: str, by: str) -> Revision | None:
+        done = revise(plan, why, by)
+        if done is not None and why == COOLED:
+            space.revisions.undo(done.id, "owner")
+        return done
+
+    monkeypatch.setattr(space.revisions, "revise", and_undo)
+    fading.sweep(space, clocks.now() + round(100 * DAY * 1e6), cold=True)
+    spaces.rebuild("public", from_log=True)
+    assert [memory.text for memory in spaces.open("public").by_ids(ids)] == ["去年的合同在书房的抽屉"]
+
+
+def test_nothing_is_appended_to_a_damaged_cold_file(space: Space, fading: Fading, clocks: Clocks) -> None:
+    cooled(space, fading, clocks, "去年的合同在书房的抽屉")
+    (path,) = paths(space.directory / "log" / "cold")
+    whole = path.read_bytes()
+    (id,) = say(space, "相机在柜子里")
+    late = clocks.now() + round(200 * DAY * 1e6)
+    path.write_bytes(whole[:-1])
+    with pytest.raises(Unavailable, match="damaged"):
+        fading.sweep(space, late, cold=True)
+    # Out of the way, and whole.
+    assert archived(space) == {id}
+    path.write_bytes(whole)
+    fading.sweep(space, late, cold=True)
+    assert {line["text"] for line in cold_lines(space)} == {"去年的合同在书房的抽屉", "相机在柜子里"}
+
+
+def test_a_damaged_cold_file_is_in_the_way_of_what_is_in_it_alone(space: Space, fading: Fading, clocks: Clocks) -> None:
+    cooled(space, fading, clocks, "去年的合同在书房的抽屉")
+    two = cooled(space, fading, clocks, "相机在柜子里")
+    three = cooled(space, fading, clocks, "雨伞在门后")
+    moved = next(deed for deed in space.revisions.latest(9) if deed.memory_ids == tuple(two))
+    damaged, *_ = paths(space.directory / "log" / "cold")
+    whole = damaged.read_bytes()
+    damaged.write_bytes(whole[:-1])
+    space.revisions.undo(moved.id, "owner")
+    assert [memory.text for memory in space.by_ids(two)] == ["相机在柜子里"]
+    # A forget ends everywhere else, and says what is in its way.
+    with pytest.raises(Unavailable, match=r"are forgotten, but .* is damaged"):
+        space.forget(three, None, False)
+    assert [line["text"] for path in paths(damaged.parent)[1:] for line in map(json.loads, read(path))] == []
+    for text in ("钥匙在花盆下面", "车在地下二层"):
+        space.forget(say(space, text), None, False, grace=600_000_000)
+    with pytest.raises(Unavailable):
+        space.finish_forgets(clocks.now())
+    assert "钥匙在花盆" not in lines(space) and "车在地下" not in lines(space)
+    assert any(str(damaged) in warning for warning in space.warnings())
+    damaged.write_bytes(whole)
+    space.finish_forgets(clocks.now())
+    assert space.queries.unfinished_forgets() == [] and space.warnings() == []
+
+
+def test_what_is_cold_is_out_of_the_archive_only_when_it_is_back(space: Space, fading: Fading, clocks: Clocks) -> None:
+    (id,) = say(space, "去年的合同在书房的抽屉")
+    wait(fading, clocks, 100 * DAY)
+    put_away = last(space).id
+    assert space.cold.moved_by(id) == ""
+    wait(fading, clocks, 100 * DAY)
+    moved = last(space).id
+    assert space.cold.moved_by(id) == moved
+    with pytest.raises(FailedPrecondition, match=f"cooled.*edge undo {moved}"):
+        space.revisions.undo(put_away, "owner")
+    space.revisions.undo(moved, "owner")
+    space.revisions.undo(put_away, "owner")
+    assert shown(space) == {id} and space.cold.moved_by(id) == ""
+
+
+def test_a_space_whose_forgets_cannot_end_keeps_no_other_from_its_own(
+    spaces: Spaces, space: Space, clocks: Clocks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = spaces.open("work")
+    other.forget(say(other, "钥匙在花盆下面"), None, False, grace=1)
+
+    def fail(*_: object) -> None:
+        raise DiskFull("no room left")
+
+    monkeypatch.setattr(space, "finish_forgets", fail)
+    clocks.seconds += HOUR
+    spaces.finish_forgets()
+    assert "钥匙在花盆" not in lines(other)
+
+
+def test_a_sweep_and_the_merging_leave_the_room_that_forgets_need(
+    space: Space, fading: Fading, clocks: Clocks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(space, "去年的合同在书房的抽屉")
+    say(space, "我对花生过敏", state=MemoryState.CANDIDATE)
+    monkeypatch.setattr("edge.space.left", lambda _: 1 << 20)
+    with pytest.raises(DiskFull):
+        fading.sweep(space, clocks.now() + round(400 * DAY * 1e6), cold=True)
+    with pytest.raises(DiskFull):
+        Merger(lambda: [space], lambda: True).slice(space)
+    assert archived(space) == set() and space.revisions.latest(9, by="rule") == []
+    monkeypatch.undo()
+    assert fading.sweep(space, clocks.now() + round(400 * DAY * 1e6), cold=True).archived == 2
+
+
+def test_what_is_put_away_is_counted(space: Space, fading: Fading, clocks: Clocks) -> None:
+    cooled(space, fading, clocks, "去年的合同在书房的抽屉", "相机在柜子里")
+    (recalled,) = say(space, "雨伞在门后")
+    space.touch([memory.rowid for memory in space.by_ids([recalled])])
+    say(space, "钥匙在花盆下面")
+    wait(fading, clocks, 80 * DAY)
+    facts = space.facts()
+    assert (facts.memories, facts.archived, facts.cold) == (2, len(archived(space)), 2)
+    assert facts.archived >= 1

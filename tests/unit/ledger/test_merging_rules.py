@@ -51,6 +51,9 @@ class Shelf:
         self.indexes: Any = Everything()
         self._seqs = itertools.count(ledger.queries.counts().turns)
 
+    def check_room(self) -> None:
+        """There is enough."""
+
     def flush_accesses(self) -> None:
         """Nothing is recalled here."""
 
@@ -183,6 +186,16 @@ def test_no_tag_is_lost(shelf: Shelf) -> None:
     shelf.say(NUTS[1], at=1)
     shelf.settle()
     assert len(shelf.living()) == 2
+
+
+def test_no_kind_that_somebody_chose_is_lost(shelf: Shelf) -> None:
+    chosen, note = shelf.say(NUTS[0], CONFIRMED, kind="diet"), shelf.say(NUTS[1], CONFIRMED, at=1, kind="note")
+    shelf.settle()
+    assert shelf.get(chosen).state is shelf.get(note).state is CONFIRMED
+    again = shelf.say(NUTS[2], at=2, kind="diet")
+    shelf.settle()
+    # The note's words are in it; what the box itself called it may go.
+    assert shelf.get(chosen).replaced_by == shelf.get(note).replaced_by == again
 
 
 def test_tomorrow_said_on_another_day_is_another_day(shelf: Shelf) -> None:
@@ -322,6 +335,67 @@ def test_which_facts_live_does_not_depend_on_the_order_in_which_they_came(
                 shelf.settle()
         shelf.settle()
         assert sorted(shelf.living()) == sorted((FACTS[0][2], FACTS[2][2]))
+
+
+def test_what_was_merged_into_a_version_that_holds_no_more_is_again_what_it_was(shelf: Shelf) -> None:
+    asked, lasting = shelf.say(NUTS[0], CONFIRMED, at=0, weight=5.0), shelf.say(HERE, CONFIRMED, at=0)
+    heard = shelf.say(NUTS[1], at=1, session="stream")
+    moved = shelf.say(THERE, CONFIRMED, at=1, session="stream")
+    before = shelf.get(asked), shelf.get(lasting)
+    shelf.settle()
+    assert (shelf.get(asked).replaced_by, shelf.get(lasting).replaced_by) == (heard, moved)
+
+    # The stream goes on: what it was heard to say, it had not said to the end.
+    for id, text in ((heard, f"{NUTS[1]}他说的是他弟弟"), (moved, f"{THERE}吗")):
+        newer = turn(text, shelf.get(id).seq, session="stream", state=MemoryState.TEMPORARY)
+        shelf.ledger.say(newer)
+    shelf.settle()
+    assert (shelf.get(asked), shelf.get(lasting)) == before
+    assert {NUTS[0], HERE} <= set(shelf.living())
+    (back,) = shelf.made("restored")
+    assert (back.by, set(back.memory_ids)) == ("rule", {asked, lasting})
+
+    # Who takes that back is not asked twice.
+    shelf.revisions.undo(back.id, "owner")
+    shelf.settle()
+    assert not {NUTS[0], HERE} & set(shelf.living())
+
+
+def test_a_version_that_says_it_again_takes_the_place_of_both(shelf: Shelf) -> None:
+    asked, heard = shelf.say(NUTS[0], CONFIRMED, at=0, weight=5.0), shelf.say(NUTS[1], at=1, session="stream")
+    shelf.settle()
+    (event,) = shelf.ledger.say(
+        turn(NUTS[2], shelf.get(heard).seq, session="stream", state=CANDIDATE, occurred_at=START + DAY)
+    )
+    shelf.settle()
+    newest = event.pieces[0].id
+    assert shelf.living() == [NUTS[2]] and shelf.get(asked).replaced_by == newest
+    assert (shelf.get(newest).state, shelf.get(newest).weight) == (CONFIRMED, 5.0)
+
+
+def test_what_a_rejected_one_had_contradicted_holds_again_and_what_says_the_same_does_not(shelf: Shelf) -> None:
+    here, nuts = shelf.say(HERE, at=0), shelf.say(NUTS[0], at=0)
+    there, again = shelf.say(THERE, at=1), shelf.say(NUTS[1], at=1)
+    shelf.settle()
+    assert (shelf.get(here).replaced_by, shelf.get(nuts).replaced_by) == (there, again)
+    for id in (there, again):
+        shelf.revisions.revise(changed(id, state=MemoryState.REJECTED), "rejected", "owner")
+    shelf.settle()
+    assert shelf.living() == [HERE] and shelf.get(here).valid_until is None
+
+
+def test_who_is_handed_on_by_a_forget_is_what_it_was_when_the_last_is_forgotten(shelf: Shelf) -> None:
+    ids = []
+    for at, (text, state) in enumerate(zip(NUTS[:3], (CONFIRMED, CANDIDATE, CANDIDATE), strict=True)):
+        ids.append(shelf.say(text, state, at=at, session=f"s{at}"))
+        shelf.settle()
+    before, *_ = ids
+    ask = forgetting(shelf.ledger)
+    ask.forget([], Filter(sessions=("s1",)))
+    assert shelf.get(before).replaced_by == ids[2]
+    ask.forget([], Filter(sessions=("s2",)))
+    assert (shelf.get(before).state, shelf.get(before).replaced_by) == (CONFIRMED, None)
+    assert shelf.living() == [NUTS[0]]
 
 
 def test_each_state_of_a_memory_is_looked_at_once(shelf: Shelf) -> None:

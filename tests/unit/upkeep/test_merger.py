@@ -36,7 +36,7 @@ class Shelf:
         self.done = threading.Event()
         self.tried = threading.Event()
         self.merges: Any = self
-        self.revisions: Any = None
+        self.revisions: Any = self
         self.queries: Any = None
 
     def unlooked(self, models: Sequence[str], limit: int) -> list[Memory]:
@@ -58,6 +58,12 @@ class Shelf:
 
     def flush_accesses(self) -> None:
         """Nothing is recalled here."""
+
+    def check_room(self) -> None:
+        """There is enough."""
+
+    def bring_back(self) -> None:
+        """Nothing was replaced here."""
 
     def never(self, *_: Any) -> Any:
         raise AssertionError("only a look asks")
