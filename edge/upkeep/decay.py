@@ -10,8 +10,8 @@ for it: strength follows from timestamps that are there, and so a clock that jum
 What is moved must have been in the box for that long, too: five years of talk that are read in today are weak, and
 stay at hand as long as what is said today. Moving rows leaves a trace, so a caller that moves them does it by a clock
 that it has watched (`steady`): it archives after an hour in which wall and monotonic clock went alike, and makes COLD
-after a day of that. And it goes both ways: what is archived and whose fate is KEEP comes back, so that archiving by a
-clock that was wrong all along is undone by the first sweep after it was set right.
+after a day of that. And it goes both ways: what is archived and strong comes back, so that archiving by a clock that
+was wrong all along is undone by the first sweep after it was set right.
 
 The recency of a recall (`recall.fuse.fading`) is another thing: how new a memory is beside others, a signal of its
 score by its event time, with one half-life for all. Strength says whether it is still kept at hand at all.
@@ -19,7 +19,6 @@ score by its event time, with one half-life for all. Strength says whether it is
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -39,14 +38,6 @@ _TEMPORARY = 0.5
 # A fifth more for every doubling of its recalls: twice as long at 31 of them, and never more.
 _PER_DOUBLING = 0.2
 _MOST_BY_ACCESS = 2.0
-
-
-class Fate(enum.Enum):
-    """Where a memory belongs: at hand, in the archive (found when asked for), or in the cold file."""
-
-    KEEP = "keep"
-    ARCHIVE = "archive"
-    COLD = "cold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +123,6 @@ def last_use(occurred_at: Micros, accessed_at: Micros, now: Micros) -> Micros:
     return min(now, max(occurred_at, accessed_at))
 
 
-def settled_use(occurred_at: Micros, created_at: Micros, accessed_at: Micros, now: Micros) -> Micros:
-    """The last use as far as moving goes: nothing counts as unused for longer than it has been in the box."""
-    return min(now, max(occurred_at, created_at, accessed_at))
-
-
 def strength(
     occurred_at: Micros,
     accessed_at: Micros,
@@ -152,28 +138,6 @@ def strength(
     return max(left, rule.archive_below) if explicit(weight, state) else left
 
 
-def fate(
-    occurred_at: Micros,
-    created_at: Micros,
-    accessed_at: Micros,
-    access_count: int,
-    weight: float,
-    now: Micros,
-    rule: DecayRule = DEFAULT,
-    state: MemoryState = MemoryState.CONFIRMED,
-) -> Fate:
-    """Explicit: KEEP. Below the border for as long as it was here: ARCHIVE, and COLD what was never recalled and is
-    neither younger nor here for less than 180 days."""
-    if explicit(weight, state):
-        return Fate.KEEP
-    used = settled_use(occurred_at, created_at, accessed_at, now)
-    if used > archive_before(now, rule, weight, state, access_count):
-        return Fate.KEEP
-    if access_count <= 0 and used <= cold_before(now, rule):
-        return Fate.COLD
-    return Fate.ARCHIVE
-
-
 def archive_before(
     now: Micros,
     rule: DecayRule = DEFAULT,
@@ -183,10 +147,9 @@ def archive_before(
 ) -> Micros:
     """The inverse of `strength`: what was last used then or before is below the border, what was used later is not.
 
-    The last use is that of `settled_use`, so that SQL can select by an index on it instead of computing on every row:
-    with `access_count` 0 it gives the latest time at which any memory of that weight and state is due, and `fate` then
-    says which of those few are.
-    For an explicit memory, which is never due: a time before all others.
+    Nothing counts as unused for longer than it has been in the box, so the last use is the latest of said, stored and
+    recalled; and SQL can select by an index on it instead of computing on every row. For an explicit memory, which is
+    never due: a time before all others.
     """
     if explicit(weight, state):
         return -(1 << 62)
@@ -204,8 +167,8 @@ class Borders:
         self._known: dict[tuple[str, int, float, int], Micros] = {}
 
     def __call__(self, nature: tuple[str, int, float, int]) -> Micros:
-        """A memory of this (kind, state, weight, access_count) has a `fate` other than KEEP if its `settled_use` was
-        then or before. That is before now, so what lies ahead and counts as now need not be told apart."""
+        """A memory of this (kind, state, weight, access_count) belongs into the archive if its last use was then or
+        before. That is before now, so what lies ahead and counts as now need not be told apart."""
         border = self._known.get(nature)
         if border is None:
             kind, state, weight, count = nature

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import enum
 import math
 
 import pytest
@@ -8,20 +9,17 @@ from hypothesis import strategies as st
 
 from edge.config import Decaying
 from edge.errors import InvalidArgument
-from edge.types import MemoryState
+from edge.types import MemoryState, Micros
 from edge.upkeep.decay import (
     DAY,
     DEFAULT,
     Borders,
     DecayRule,
-    Fate,
     Rules,
     archive_before,
     cold_before,
     explicit,
-    fate,
     half_life,
-    settled_use,
     steady,
     strength,
 )
@@ -37,6 +35,41 @@ RULES = st.builds(
     archive_below=st.floats(0.001, 0.9),
     cold_after_days=st.floats(1, 3650),
 )
+
+
+class Fate(enum.Enum):
+    """Where a memory belongs: at hand, in the archive (found when asked for), or in the cold file."""
+
+    KEEP = "keep"
+    ARCHIVE = "archive"
+    COLD = "cold"
+
+
+def settled_use(occurred_at: Micros, created_at: Micros, accessed_at: Micros, now: Micros) -> Micros:
+    """The last use as far as moving goes: nothing counts as unused for longer than it has been in the box."""
+    return min(now, max(occurred_at, created_at, accessed_at))
+
+
+def fate(
+    occurred_at: Micros,
+    created_at: Micros,
+    accessed_at: Micros,
+    access_count: int,
+    weight: float,
+    now: Micros,
+    rule: DecayRule = DEFAULT,
+    state: MemoryState = MemoryState.CONFIRMED,
+) -> Fate:
+    """Explicit: KEEP. Below the border for as long as it was here: ARCHIVE, and COLD what was never recalled and is
+    neither younger nor here for less than 180 days."""
+    if explicit(weight, state):
+        return Fate.KEEP
+    used = settled_use(occurred_at, created_at, accessed_at, now)
+    if used > archive_before(now, rule, weight, state, access_count):
+        return Fate.KEEP
+    if access_count <= 0 and used <= cold_before(now, rule):
+        return Fate.COLD
+    return Fate.ARCHIVE
 
 
 def after(days: float, **more: object) -> float:
