@@ -37,6 +37,8 @@ _COMMANDS = {
     "token": ("token", "Give and revoke the tokens of clients."),
     "discover": ("discover", "List the boxes on this network."),
     "pair": ("pair", "Trust a box, and be trusted by it, by a one-time code."),
+    "connect": ("connect", "Give an assistant the memory: write its configuration."),
+    "mcp": ("mcp", "Serve the memory to an assistant as MCP tools."),
     "doctor": ("doctor", "Check what the box needs on this machine."),
     "model": ("model", "List, fetch and calibrate embedding models."),
     "demo": ("demo.command", "Store and recall a conversation of 84 days."),

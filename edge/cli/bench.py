@@ -45,6 +45,16 @@ def _recall(memories: int, json_: bool) -> int:
     return _show(recall.run(memories, _say), json_)
 
 
+@command.command("mcp")
+@click.option("--memories", type=click.IntRange(200), default=2000, show_default=True, help="How many to search.")
+@options.as_json_too
+def _mcp(memories: int, json_: bool) -> int:
+    """The tools of an assistant: what they add, and what they cost it."""
+    from edge.cli.benches import mcp
+
+    return _show(mcp.run(memories, _say), json_)
+
+
 @command.command("rebuild")
 @click.option("--vectors", type=click.IntRange(1000), default=100_000, show_default=True, help="How many in the index.")
 @options.as_json_too

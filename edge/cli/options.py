@@ -71,6 +71,11 @@ def connect(address: str | None, data: Path | None, **options: Any) -> Client:
     """The client of the box that the options name."""
     from edge.client import Client
 
+    return Client.connect(address, data=data, tls_fingerprint=given_fingerprint(), **options)
+
+
+def given_fingerprint() -> str | None:
+    """What --tls-fingerprint said, of a command that has `to_box`."""
     context = click.get_current_context(silent=True)
-    fingerprint = context.meta.get(_FINGERPRINT) if context is not None else None
-    return Client.connect(address, data=data, tls_fingerprint=fingerprint, **options)
+    found: str | None = context.meta.get(_FINGERPRINT) if context is not None else None
+    return found

@@ -1,0 +1,79 @@
+"""`edge connect`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from edge.cli import options
+from edge.cli.connecting.assistants import ASSISTANTS, SCOPES
+from edge.errors import InvalidArgument
+
+
+@click.command("connect")
+@click.argument("assistant", type=click.Choice(list(ASSISTANTS)))
+@click.option(
+    "--scope", type=click.Choice(SCOPES), default="user", show_default=True, help="Everywhere, or in this folder."
+)
+@click.option("--print", "print_", is_flag=True, help="Only print what belongs into its configuration.")
+@click.option("--dry-run", is_flag=True, help="Only show what would change.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@options.to_box
+def command(
+    assistant: str, scope: str, print_: bool, dry_run: bool, yes: bool, address: str | None, data: Path | None
+) -> int:
+    """Give ASSISTANT the memory: adds `edge mcp` to its MCP servers.
+
+    Shows the change and asks first, keeps a copy of the file beside it, and leaves everything else of it as it is.
+    """
+    from edge.cli.connecting.change import plan, snippet
+
+    about = ASSISTANTS[assistant]
+    path = about.path(scope, os.environ)
+    entry = about.entry([*_edge(), "mcp", *_where(address, data)])
+    if print_:
+        click.echo(snippet(about, entry))
+        click.echo(f"this belongs into {path}", err=True)
+        return 0
+    change = plan(about, path, entry)
+    if not change.needed:
+        click.echo(f"{assistant} has the memory already; {path} is as it should be")
+        return 0
+    click.echo(f"{'to be written' if change.before is None else 'to be changed'}: {path}\n{change.shown()}")
+    if dry_run:
+        return 0
+    if not yes:
+        if not sys.stdin.isatty():
+            raise InvalidArgument("yes: say --yes to write it; nothing was changed", field="yes")
+        click.confirm("Write it?", abort=True)
+    backup = change.write()
+    kept = f" What was there is in {backup.name}." if backup is not None else ""
+    click.echo(f"connected.{kept} Now {about.restart}.")
+    if os.environ.get("EDGE_TOKEN"):
+        click.echo(
+            "EDGE_TOKEN was not written there: pair this machine with `edge pair`, or set it for the assistant",
+            err=True,
+        )
+    return 0
+
+
+def _edge() -> list[str]:
+    """How this very `edge` is started, whatever the assistant's PATH is."""
+    beside = Path(sys.executable).parent / "edge"
+    return [str(beside)] if beside.is_file() else [sys.executable, "-m", "edge.cli"]
+
+
+def _where(address: str | None, data: Path | None) -> list[str]:
+    """Which box is meant here and now: the assistant does not have this shell's variables."""
+    address = address or (None if data else os.environ.get("EDGE_ADDRESS"))
+    if address:
+        words = ["--address", address]
+    elif data or os.environ.get("EDGE_DATA"):
+        words = ["--data", str(Path(data or os.environ["EDGE_DATA"]).absolute())]
+    else:
+        words = []
+    fingerprint = options.given_fingerprint() or os.environ.get("EDGE_TLS_FINGERPRINT")
+    return [*words, "--tls-fingerprint", fingerprint] if fingerprint else words

@@ -1,0 +1,1 @@
+"""Assistants' configuration files: where each is, what goes into it, and how nothing else of it changes."""

@@ -1,0 +1,237 @@
+"""From a tool's call to its result: whatever fails is a result with the next step, never a protocol error."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from edge.errors import EdgeError, InvalidArgument, NotFound, PermissionDenied
+from edge.gateway.arguments import checked
+from edge.gateway.box import Box, Item, Question, Rights
+from edge.gateway.quoted import block, framed, inert, plain, quoted
+from edge.gateway.times import moment
+from edge.gateway.tools import TOOLS, Tool, usable
+from edge.gateway.writing import Writer
+
+_logger = logging.getLogger(__name__)
+
+_LINE = re.compile(r"- ([0-9a-f-]{36}) (.+)")
+_SOURCE_BYTES = 64
+# Of what was written, the URIs that are told.
+_PIECES = 5
+# A field of the box's requests, and the arguments that it may have come from.
+_CAME_FROM = {
+    "text": ("content",),
+    "id": ("memory_id", "uri"),
+    "ids": ("memory_id",),
+    "ids[0]": ("memory_id",),
+    "spaces": ("space", "uri"),
+    "filter.since": ("since",),
+    "filter.until": ("until",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    text: str
+    structured: dict[str, Any] = field(default_factory=dict)
+    failed: bool = False
+
+
+class Calls:
+    """The tools of one identity: whoever the box takes us for."""
+
+    def __init__(self, box: Box, writer: Writer) -> None:
+        self._box = box
+        self._writer = writer
+        self._rights: Rights | None = None
+        self._does: Mapping[str, Callable[[dict[str, Any], str], Awaitable[Result]]] = {
+            "memory_search": self._search,
+            "memory_write": self._write,
+            "memory_forget": self._forget,
+            "memory_read": self._read,
+            "memory_list": self._list,
+            "memory_candidates": self._candidates,
+            "memory_confirm": self._confirm,
+            "task_state_get": self._state_get,
+            "task_state_put": self._state_put,
+        }
+
+    async def tools(self) -> list[Tool]:
+        """Those that the token can use; all that there are while the box is away, which says no by itself later."""
+        try:
+            self._rights = await self._box.rights()
+        except EdgeError as error:
+            _logger.warning("which tools may be used is not known yet: %s", error.message)
+        return usable(None if self._rights is None else self._rights.scopes)
+
+    async def call(self, name: str, given: Mapping[str, Any] | None, client: str = "") -> Result:
+        """`client` is what the assistant calls itself: the source of what it writes."""
+        try:
+            tool = await self._permitted(name)
+            result = await self._does[name](checked(tool, given), _source(client))
+        except EdgeError as error:
+            return refusal(error, TOOLS.get(name))
+        except Exception as error:
+            _logger.exception("%s failed", name)
+            return refusal(
+                EdgeError(
+                    f"{type(error).__name__} in the gateway; try again, or start it with EDGE_DEBUG=1 to see where"
+                )
+            )
+        self._writer.box_answered()
+        return result
+
+    async def _permitted(self, name: str) -> Tool:
+        if name not in TOOLS:
+            raise NotFound(f"there is no tool {plain(name[:60])}; there are {', '.join(TOOLS)}", field="name")
+        tool = TOOLS[name]
+        if self._rights is not None and tool.scope not in self._rights.scopes and tool not in await self.tools():
+            raise PermissionDenied(
+                f"{name}: this token has no {tool.scope} scope; the box's owner gives one with `edge token create`"
+            )
+        return tool
+
+    async def _search(self, given: dict[str, Any], _: str) -> Result:
+        question = Question(
+            given["query"],
+            given["top_k"],
+            given["deep"],
+            moment(given["since"], "since"),
+            moment(given["until"], "until"),
+            given["space"].removeprefix("edge://"),
+            given["level"],
+        )
+        found = await self._box.search(question)
+        if not found.items:
+            return Result("Nothing in the memory bears on this.", {"memories": []})
+        if question.level != "abstract":
+            return Result(block(found.items), {"memories": [_full(item) for item in found.items]})
+        # The block is the box's: one line a memory, defused and within the budget.
+        lines = map(_LINE.fullmatch, found.block.splitlines())
+        shown = {match[1]: match[2] for match in lines if match is not None}
+        memories = [{"uri": item.uri, "text": shown[item.id]} for item in found.items if item.id in shown]
+        structured: dict[str, Any] = {"memories": memories}
+        if more := [item.uri for item in found.items if item.id not in shown]:
+            structured["more"] = more
+        return Result(found.block, structured)
+
+    async def _write(self, given: dict[str, Any], client: str) -> Result:
+        kept = await self._writer.keep(given["content"], given["tags"], given["weight"], client)
+        told = self._refusals()
+        if kept is None:
+            return Result(
+                "Kept here, on this machine: the box does not answer. It will be delivered when the box is back; do "
+                f"not write it again.{told}",
+                {"delivered": False},
+            )
+        # A long text has hundreds of pieces; any of them leads to the whole.
+        uris = [item.uri for item in kept.items[:_PIECES]]
+        more = f" and {len(kept.items) - _PIECES} more pieces of it" if len(kept.items) > _PIECES else ""
+        hidden = f" Hidden in it: {', '.join(f'{n} {name}' for name, n in kept.hidden.items())}." if kept.hidden else ""
+        structured: dict[str, Any] = {"delivered": True, "uris": uris, "pieces": len(kept.items)}
+        if kept.hidden:
+            structured["hidden"] = kept.hidden
+        shown = " ".join(uris) or "as it was already"
+        return Result(f"Remembered: {shown}{more}.{hidden}{told}", structured)
+
+    def _refusals(self) -> str:
+        count = self._writer.refusals()
+        return f" The box refused {count} earlier ones for good; the gateway's log says why." if count else ""
+
+    async def _forget(self, given: dict[str, Any], _: str) -> Result:
+        gone = await self._box.forget(given["memory_id"], given["dry_run"])
+        count = f"{_counted(gone.memories, 'memory', 'memories')} of {_counted(gone.turns, 'turn', 'turns')}"
+        structured = {"dry_run": given["dry_run"], "memories": gone.memories, "turns": gone.turns, "ids": [*gone.uris]}
+        if given["dry_run"]:
+            return Result(f"Would erase {count}; nothing is changed. Call it without dry_run to erase.", structured)
+        structured["receipt"] = gone.id
+        if gone.until:
+            told = f"Hidden {count}; erased for good at {gone.until}. `edge undo {gone.id}` undoes it."
+            return Result(told, structured)
+        return Result(f"Erased {count} for good.", structured)
+
+    async def _read(self, given: dict[str, Any], _: str) -> Result:
+        item = await self._box.read(given["uri"], given["level"])
+        return Result(block([item]), _full(item))
+
+    async def _list(self, given: dict[str, Any], _: str) -> Result:
+        space, kind = place(given["uri"], "uri")
+        items = await self._box.newest([space] if space else [], [kind] if kind else [], [])
+        return _listed(items, "There is nothing there yet.")
+
+    async def _candidates(self, _: dict[str, Any], __: str) -> Result:
+        return _listed(await self._box.newest([], [], ["candidate"]), "Nothing waits to be confirmed.")
+
+    async def _confirm(self, given: dict[str, Any], _: str) -> Result:
+        item = await self._box.confirm(given["memory_id"])
+        return Result(f"Confirmed: {item.uri}. `edge undo` takes it back.", {"uri": item.uri, "state": item.state})
+
+    async def _state_get(self, given: dict[str, Any], _: str) -> Result:
+        if not given["key"]:
+            states = await self._box.states()
+            told = framed(f"- {plain(state.key)} (revision {state.revision})" for state in states)
+            keys = [{"key": inert(state.key), "revision": state.revision} for state in states]
+            return Result(told or "No task has a state yet.", {"states": keys})
+        state = await self._box.state(given["key"])
+        # With its brackets, unlike a memory: a state is often JSON.
+        value = inert(state.value)
+        told = framed([f"- {plain(state.key)} (revision {state.revision})", quoted(value)])
+        return Result(told, {"key": inert(state.key), "value": value, "revision": state.revision})
+
+    async def _state_put(self, given: dict[str, Any], _: str) -> Result:
+        state = await self._box.put_state(given["key"], given["value"])
+        told = f"Saved {plain(state.key)}, revision {state.revision}."
+        return Result(told, {"key": inert(state.key), "revision": state.revision})
+
+
+def refusal(error: EdgeError, tool: Tool | None = None) -> Result:
+    """What went wrong, where, and what to do next; by the name that the tool's argument has."""
+    message, field = error.message, error.field
+    for argument in _CAME_FROM.get(field, ()):
+        if tool is not None and argument in tool.arguments:
+            message = argument + message.removeprefix(field) if message.startswith(f"{field}:") else message
+            field = argument
+    structured: dict[str, Any] = {"error": error.code, "reason": error.reason}
+    if field:
+        structured["field"] = field
+    if error.retry_after is not None:
+        structured["retry_after_seconds"] = error.retry_after
+    return Result(message, structured, failed=True)
+
+
+def place(uri: str, field: str) -> tuple[str, str]:
+    """(space, kind) of edge://SPACE/KIND or a beginning of it; empty for what it does not name.
+
+    Raises InvalidArgument that names the field.
+    """
+    parts = [part for part in uri.removeprefix("edge://").split("/") if part]
+    width = 2 if parts[:1] == ["private"] else 1
+    if parts and not width <= len(parts) <= width + 1:
+        raise InvalidArgument(
+            f"{field}: use edge://public, edge://work or edge://private/NAME, then perhaps /KIND; memory_read takes a "
+            "memory's own URI",
+            field=field,
+        )
+    return "/".join(parts[:width]), "".join(parts[width:])
+
+
+def _listed(items: Sequence[Item], nothing: str) -> Result:
+    return Result(block(items) or nothing, {"memories": [_full(item) for item in items]})
+
+
+def _full(item: Item) -> dict[str, Any]:
+    source, text = plain(item.source), inert(item.text)
+    return {"uri": item.uri, "date": item.day, "source": source, "state": item.state, "text": text}
+
+
+def _counted(count: int, one: str, several: str) -> str:
+    return f"{count} {one if count == 1 else several}"
+
+
+def _source(client: str) -> str:
+    """As it can be a source's name."""
+    return plain(client).encode()[:_SOURCE_BYTES].decode("utf-8", "ignore").strip() or "mcp"

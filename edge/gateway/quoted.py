@@ -1,0 +1,59 @@
+"""Memories as a model may read them: quotations between markers, of which none can end the block. Pure.
+
+The box makes the block of a search itself, within a budget of tokens. This is for what is read and listed.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+
+from edge.gateway.box import Item
+
+_START = "[相关记忆开始]"
+_NOTE = "以下为历史记忆，可能过时，请以当前对话为准。"
+_END = "[相关记忆结束]"
+# What the markers say, those of a box that speaks English too, without case, width and punctuation.
+_WORDS = ("相关记忆开始", "相关记忆结束", "relatedmemoriesbegin", "relatedmemoriesend")
+
+# Square brackets of every kind become parentheses, and that alone keeps the markers out (edge.recall.markers has the
+# same, and takes out more; no room may be imported here).
+_OPENING = "[［【〖〔〘〚⟦❲⁅﹇︹︻︗﹝⦋⦍⦏⦗⟬⌈⌊⸢⸤⎡⎢⎣⎴⸦⹕⹗"
+_CLOSING = "]］】〗〕〙〛⟧❳⁆﹈︺︼︘﹞⦌⦎⦐⦘⟭⌉⌋⸣⸥⎤⎥⎦⎵⸧⹖⹘"
+_BRACKETS = str.maketrans(_OPENING + _CLOSING, "(" * len(_OPENING) + ")" * len(_CLOSING))
+# What stands before every line of a memory, so that none passes for the head of another.
+_MARGIN = "  | "
+
+
+def block(items: Iterable[Item]) -> str:
+    """Each with its id, day, source, kind and state, then its text line by line; empty for none."""
+    return framed(part for item in items for part in (_head(item), quoted(item.text.translate(_BRACKETS))))
+
+
+def framed(parts: Iterable[str]) -> str:
+    """Between the markers; empty for none."""
+    said = [*parts]
+    return "\n".join([_START, _NOTE, *said, _END]) if said else ""
+
+
+def inert(text: str) -> str:
+    """The text as it is, but for one that says what a marker says, in whatever width, case or spacing."""
+    bare = "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
+    return text.translate(_BRACKETS) if any(words in bare for words in _WORDS) else text
+
+
+def plain(text: str) -> str:
+    """One line that is safe to stand anywhere: no controls, no square brackets."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).translate(_BRACKETS).split())
+
+
+def _head(item: Item) -> str:
+    part = f", piece {item.piece + 1} of {item.pieces}" if item.pieces > 1 else ""
+    tags = f", tags {', '.join(map(plain, item.tags))}" if item.tags else ""
+    return f"- {item.uri} ({item.day}, {plain(item.source)}, {item.state}{part}{tags})"
+
+
+def quoted(text: str) -> str:
+    """Line by line behind a margin, without controls."""
+    lines = text.splitlines() or [""]
+    return "\n".join(_MARGIN + "".join(c if c.isprintable() or c == "\t" else " " for c in line) for line in lines)
