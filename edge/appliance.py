@@ -305,6 +305,7 @@ async def _serve(box: Core, addresses: list[str], lan: bool, no_auth: bool) -> i
             lambda: server.door.streams,
             box.governor.state,
             box.calibrated_at,
+            box.config.recall.language,
         ),
         PairingService(presence.pairings if presence else None, works),
     )

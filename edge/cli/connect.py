@@ -44,6 +44,7 @@ def command(
         return 0
     click.echo(f"{'to be written' if change.before is None else 'to be changed'}: {path}\n{change.shown()}")
     if dry_run:
+        click.echo("nothing was changed")
         return 0
     if not yes:
         if not sys.stdin.isatty():
@@ -51,7 +52,7 @@ def command(
         click.confirm("Write it?", abort=True)
     backup = change.write()
     kept = f" What was there is in {backup.name}." if backup is not None else ""
-    click.echo(f"connected.{kept} Now {about.restart}.")
+    click.echo(f"written.{kept} Now {about.restart}; `edge status` tells whether the box is there.")
     if os.environ.get("EDGE_TOKEN"):
         click.echo(
             "EDGE_TOKEN was not written there: pair this machine with `edge pair`, or set it for the assistant",

@@ -10,10 +10,11 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """Who asks, as the box's log names it, and what its token may do in at least one space."""
+    """Who asks, as the box's log names it, what its token may do in at least one space, and the box's language."""
 
     caller: str
     scopes: frozenset[str]
+    language: str = "zh"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,14 @@ class Saved:
     revision: int
 
 
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """`event` is what undoes it."""
+
+    item: Item
+    event: str
+
+
 class Box(Protocol):
     """Every method raises edge.errors, Unavailable within two seconds where no box answers."""
 
@@ -116,7 +125,7 @@ class Box(Protocol):
 
     async def forget(self, id: str, dry_run: bool) -> Gone: ...
 
-    async def confirm(self, id: str) -> Item: ...
+    async def confirm(self, id: str) -> Confirmed: ...
 
     async def spaces(self) -> Sequence[str]: ...
 

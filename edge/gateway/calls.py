@@ -60,6 +60,11 @@ class Calls:
             "task_state_put": self._state_put,
         }
 
+    @property
+    def language(self) -> str:
+        """The box's, once it told."""
+        return "zh" if self._rights is None else self._rights.language
+
     async def tools(self) -> list[Tool]:
         """Those that the token can use; all that there are while the box is away, which says no by itself later."""
         try:
@@ -106,10 +111,13 @@ class Calls:
             given["level"],
         )
         found = await self._box.search(question)
+        if await self._writer.catch_up():
+            # What was written while the box was away may be what is asked for.
+            found = await self._box.search(question)
         if not found.items:
             return Result("Nothing in the memory bears on this.", {"memories": []})
         if question.level != "abstract":
-            return Result(block(found.items), {"memories": [_full(item) for item in found.items]})
+            return Result(block(found.items, self.language), {"memories": [_full(item) for item in found.items]})
         # The block is the box's: one line a memory, defused and within the budget.
         lines = map(_LINE.fullmatch, found.block.splitlines())
         shown = {match[1]: match[2] for match in lines if match is not None}
@@ -156,35 +164,40 @@ class Calls:
 
     async def _read(self, given: dict[str, Any], _: str) -> Result:
         item = await self._box.read(given["uri"], given["level"])
-        return Result(block([item]), _full(item))
+        return Result(block([item], self.language), _full(item))
 
     async def _list(self, given: dict[str, Any], _: str) -> Result:
         space, kind = place(given["uri"], "uri")
         items = await self._box.newest([space] if space else [], [kind] if kind else [], [])
-        return _listed(items, "There is nothing there yet.")
+        return self._listed(items, "There is nothing there yet.")
 
     async def _candidates(self, _: dict[str, Any], __: str) -> Result:
-        return _listed(await self._box.newest([], [], ["candidate"]), "Nothing waits to be confirmed.")
+        return self._listed(await self._box.newest([], [], ["candidate"]), "Nothing waits to be confirmed.")
+
+    def _listed(self, items: Sequence[Item], nothing: str) -> Result:
+        return Result(block(items, self.language) or nothing, {"memories": [_full(item) for item in items]})
 
     async def _confirm(self, given: dict[str, Any], _: str) -> Result:
-        item = await self._box.confirm(given["memory_id"])
-        return Result(f"Confirmed: {item.uri}. `edge undo` takes it back.", {"uri": item.uri, "state": item.state})
+        done = await self._box.confirm(given["memory_id"])
+        structured = {"uri": done.item.uri, "state": done.item.state, "event": done.event}
+        return Result(f"Confirmed: {done.item.uri}. `edge undo {done.event}` takes it back.", structured)
 
     async def _state_get(self, given: dict[str, Any], _: str) -> Result:
         if not given["key"]:
             states = await self._box.states()
-            told = framed(f"- {plain(state.key)} (revision {state.revision})" for state in states)
+            told = framed((f"- {plain(state.key)} (revision {state.revision})" for state in states), self.language)
             keys = [{"key": inert(state.key), "revision": state.revision} for state in states]
             return Result(told or "No task has a state yet.", {"states": keys})
         state = await self._box.state(given["key"])
         # With its brackets, unlike a memory: a state is often JSON.
         value = inert(state.value)
-        told = framed([f"- {plain(state.key)} (revision {state.revision})", quoted(value)])
+        told = framed([f"- {plain(state.key)} (revision {state.revision})", quoted(value)], self.language)
         return Result(told, {"key": inert(state.key), "value": value, "revision": state.revision})
 
     async def _state_put(self, given: dict[str, Any], _: str) -> Result:
         state = await self._box.put_state(given["key"], given["value"])
-        told = f"Saved {plain(state.key)}, revision {state.revision}."
+        hidden = "" if state.value == given["value"] else " What looked like a secret in it was hidden."
+        told = f"Saved {plain(state.key)}, revision {state.revision}.{hidden}"
         return Result(told, {"key": inert(state.key), "revision": state.revision})
 
 
@@ -195,6 +208,9 @@ def refusal(error: EdgeError, tool: Tool | None = None) -> Result:
         if tool is not None and argument in tool.arguments:
             message = argument + message.removeprefix(field) if message.startswith(f"{field}:") else message
             field = argument
+    if "`edge " in message:
+        # A model may take it for something to run.
+        message += " (Commands are for the user, on their machine: tell them.)"
     structured: dict[str, Any] = {"error": error.code, "reason": error.reason}
     if field:
         structured["field"] = field
@@ -217,10 +233,6 @@ def place(uri: str, field: str) -> tuple[str, str]:
             field=field,
         )
     return "/".join(parts[:width]), "".join(parts[width:])
-
-
-def _listed(items: Sequence[Item], nothing: str) -> Result:
-    return Result(block(items) or nothing, {"memories": [_full(item) for item in items]})
 
 
 def _full(item: Item) -> dict[str, Any]:

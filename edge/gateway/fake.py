@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from edge.errors import EdgeError, FailedPrecondition, NotFound
-from edge.gateway.box import NEWEST, Found, Gone, Item, Kept, Note, Question, Rights, Saved
+from edge.gateway.box import NEWEST, Confirmed, Found, Gone, Item, Kept, Note, Question, Rights, Saved
 
 
 class FakeBox:
@@ -77,12 +77,12 @@ class FakeBox:
             del self.items[item.id]
         return Gone("" if dry_run else "receipt", 1, 1, [item.id])
 
-    async def confirm(self, id: str) -> Item:
+    async def confirm(self, id: str) -> Confirmed:
         item = await self.read(id, "detail")
         if item.state != "candidate":
             raise FailedPrecondition("id: this is no candidate", field="id", reason="NOT_A_CANDIDATE")
         self.items[item.id] = replace(item, state="confirmed")
-        return self.items[item.id]
+        return Confirmed(self.items[item.id], "event-1")
 
     async def spaces(self) -> Sequence[str]:
         self._check()

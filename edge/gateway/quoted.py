@@ -10,9 +10,15 @@ from collections.abc import Iterable
 
 from edge.gateway.box import Item
 
-_START = "[相关记忆开始]"
-_NOTE = "以下为历史记忆，可能过时，请以当前对话为准。"
-_END = "[相关记忆结束]"
+# As the box words its own block, by its language.
+_MARKS = {
+    "zh": ("[相关记忆开始]", "以下为历史记忆，可能过时，请以当前对话为准。", "[相关记忆结束]"),
+    "en": (
+        "[Related memories begin]",
+        "These are past memories and may be out of date; the current conversation takes precedence.",
+        "[Related memories end]",
+    ),
+}
 # What the markers say, those of a box that speaks English too, without case, width and punctuation.
 _WORDS = ("相关记忆开始", "相关记忆结束", "relatedmemoriesbegin", "relatedmemoriesend")
 
@@ -25,15 +31,16 @@ _BRACKETS = str.maketrans(_OPENING + _CLOSING, "(" * len(_OPENING) + ")" * len(_
 _MARGIN = "  | "
 
 
-def block(items: Iterable[Item]) -> str:
+def block(items: Iterable[Item], language: str = "zh") -> str:
     """Each with its id, day, source, kind and state, then its text line by line; empty for none."""
-    return framed(part for item in items for part in (_head(item), quoted(item.text.translate(_BRACKETS))))
+    return framed((part for item in items for part in (_head(item), quoted(item.text.translate(_BRACKETS)))), language)
 
 
-def framed(parts: Iterable[str]) -> str:
+def framed(parts: Iterable[str], language: str = "zh") -> str:
     """Between the markers; empty for none."""
     said = [*parts]
-    return "\n".join([_START, _NOTE, *said, _END]) if said else ""
+    start, note, end = _MARKS.get(language, _MARKS["zh"])
+    return "\n".join([start, note, *said, end]) if said else ""
 
 
 def inert(text: str) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
+import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from edge.errors import DeadlineExceeded, EdgeError, Unavailable
-from edge.gateway.box import NEWEST, Found, Gone, Item, Kept, Note, Question, Rights, Saved
+from edge.errors import DeadlineExceeded, EdgeError, FailedPrecondition, Unavailable
+from edge.gateway.box import NEWEST, Confirmed, Found, Gone, Item, Kept, Note, Question, Rights, Saved
 
 if TYPE_CHECKING:
     from edge.client import AsyncClient
@@ -63,7 +64,8 @@ class RealBox:
         status = await self._ask(lambda box: box.status(timeout=_SOON + _PULSE))
         scopes = {_SCOPES.get(scope, "") for grant in status.grants for scope in grant.scopes}
         # A box from before it told says nothing: then it tells at the call itself.
-        return Rights(status.caller, frozenset(scopes if status.caller else _SCOPES.values()))
+        held = frozenset(scopes if status.caller else _SCOPES.values())
+        return Rights(status.caller, held, status.language or "zh")
 
     async def search(self, question: Question) -> Found:
         lines = min(question.top_k, _BLOCK_LINES)
@@ -93,7 +95,8 @@ class RealBox:
             return box.remember(
                 note.content,
                 tags=note.tags,
-                weight=note.weight,
+                # As usual: the box's own measure of what it is told to remember.
+                weight=None if note.weight == 1.0 else note.weight,
                 source=note.source,
                 occurred_at=note.occurred_at,
                 request_id=note.request_id,
@@ -122,9 +125,9 @@ class RealBox:
         until = receipt.erased_at.ToJsonString() if receipt.HasField("erased_at") else ""
         return Gone(receipt.id, receipt.turns, receipt.memories, list(receipt.memory_ids), until)
 
-    async def confirm(self, id: str) -> Item:
+    async def confirm(self, id: str) -> Confirmed:
         reviewed = await self._ask(lambda box: box.confirm(id), again=False)
-        return _item(reviewed.memories[0])
+        return Confirmed(_item(reviewed.memories[0]), "".join(reviewed.event_ids[:1]))
 
     async def spaces(self) -> Sequence[str]:
         return [space.name for space in await self._ask(lambda box: box.list_spaces())]
@@ -208,6 +211,14 @@ class RealBox:
                 module = await asyncio.to_thread(importlib.import_module, "edge.client")
                 # What a bad EDGE_ADDRESS raises here is told at every call, and may be mended meanwhile.
                 made: AsyncClient = module.AsyncClient(**self._where, timeout=_LONGEST, patience=_PATIENCE)
+                if made.address.startswith("unix:") and (self._where["token"] or os.environ.get("EDGE_TOKEN")):
+                    await made.close()
+                    raise FailedPrecondition(
+                        f"a token is set, but {made.address} trusts its owner and asks for none, so this assistant "
+                        "would have every right; name the box by its port (--address 127.0.0.1:7430), or unset "
+                        "EDGE_TOKEN",
+                        reason="TOKEN_IGNORED",
+                    )
                 self._client = made
             return self._client
 

@@ -105,7 +105,8 @@ def build(whose: Whose, version: str, lifespan: Callable[[], AbstractAsyncContex
         text = INSTRUCTIONS
         if topic:
             found = await whose(ctx).calls.call("memory_search", {"query": topic, "top_k": _LINES}, _client(ctx))
-            text += f"\n\n{found.text}"
+            away = "The memory does not answer just now; go on without it."
+            text += f"\n\n{away if found.failed else found.text}"
         message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
         return types.GetPromptResult(description="What is remembered, and how to use it.", messages=[message])
 
@@ -140,9 +141,9 @@ async def _resource(identity: Identity, uri: str) -> str:
             space, kind = place(uri, "uri")
         except EdgeError:
             # It goes on to an id.
-            return block([await identity.box.read(uri, "detail")])
+            return block([await identity.box.read(uri, "detail")], identity.calls.language)
         items = await identity.box.newest([space] if space else [], [kind] if kind else [], [])
-        return block(items) or "There is nothing there yet."
+        return block(items, identity.calls.language) or "There is nothing there yet."
     except EdgeError as error:
         code = _NO_RESOURCE if error.code in ("NOT_FOUND", "INVALID_ARGUMENT") else types.INTERNAL_ERROR
         raise MCPError(code=code, message=error.message, data={"uri": uri, "reason": error.reason}) from None

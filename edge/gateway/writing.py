@@ -18,6 +18,8 @@ _logger = logging.getLogger(__name__)
 
 # Seconds between looks at whether the box is back; the last goes on.
 _WAITS = (1.0, 2.0, 5.0)
+# Seconds for which a search waits for what is being delivered.
+_CATCH_UP = 1.5
 
 
 class Writer:
@@ -27,7 +29,7 @@ class Writer:
         self._box = box
         self._outbox = outbox
         self._now = now
-        self._wake = asyncio.Event()
+        self._wake, self._tried = asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._refused = 0
 
@@ -58,6 +60,16 @@ class Writer:
         """It is there: what waits need not wait longer."""
         self._wake.set()
 
+    async def catch_up(self) -> bool:
+        """Whether anything that waited was delivered just now; the box is there."""
+        if self._task is None or self._outbox.empty():
+            return False
+        self._tried.clear()
+        self._wake.set()
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._tried.wait(), _CATCH_UP)
+        return True
+
     def refusals(self) -> int:
         """Notes that the box refused for good since this was last asked."""
         count, self._refused = self._refused, 0
@@ -74,6 +86,7 @@ class Writer:
                     why = error.message if isinstance(error, EdgeError) else type(error).__name__
                     _logger.warning("what waits in the outbox goes on waiting: %s", why)
                 tries += 1
+            self._tried.set()
             wait = _WAITS[min(tries, len(_WAITS)) - 1] if tries else None
             self._wake.clear()
             with contextlib.suppress(asyncio.TimeoutError):

@@ -47,6 +47,7 @@ class ApplianceService(Household):
         streams: Callable[[], int],
         state: Callable[[], GovernorState],
         calibrated_at: Mapping[str, Micros | None],
+        language: str,
     ) -> None:
         super().__init__(spaces, tokens, pool)
         self._vectorizers = vectorizers
@@ -56,6 +57,7 @@ class ApplianceService(Household):
         self._streams = streams
         self._state = state
         self._calibrated_at = calibrated_at
+        self._language = language
         self._started = clock.now()
         self._process = psutil.Process()
 
@@ -122,6 +124,7 @@ class ApplianceService(Household):
             governor=governor_message(self._state()),
             caller=permissions.name_of(caller),
             grants=map(grant_message, caller.grants),
+            language=self._language,
         )
         if caller.administers:
             status.read_only = self._spaces.read_only

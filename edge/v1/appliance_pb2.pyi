@@ -509,6 +509,7 @@ class Status(_message.Message):
     MODELS_FIELD_NUMBER: _builtins.int
     CALLER_FIELD_NUMBER: _builtins.int
     GRANTS_FIELD_NUMBER: _builtins.int
+    LANGUAGE_FIELD_NUMBER: _builtins.int
     version: _builtins.str
     ready: _builtins.bool
     read_only: _builtins.str
@@ -518,6 +519,8 @@ class Status(_message.Message):
     streams: _builtins.int
     caller: _builtins.str
     """Who asks, as the log names it ("owner", or the client's name), and what it may do."""
+    language: _builtins.str
+    """recall.language of its config, "zh" or "en": that of the context block."""
     @_builtins.property
     def started_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -564,10 +567,11 @@ class Status(_message.Message):
         models: _abc.Iterable[Global___ModelStatus] | None = ...,
         caller: _builtins.str = ...,
         grants: _abc.Iterable[Global___Grant] | None = ...,
+        language: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["governor", b"governor", "model", b"model", "now", b"now", "queue", b"queue", "started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "caller", b"caller", "data_directory", b"data_directory", "governor", b"governor", "grants", b"grants", "model", b"model", "models", b"models", "now", b"now", "queue", b"queue", "read_only", b"read_only", "ready", b"ready", "resident_bytes", b"resident_bytes", "spaces", b"spaces", "started_at", b"started_at", "streams", b"streams", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "caller", b"caller", "data_directory", b"data_directory", "governor", b"governor", "grants", b"grants", "language", b"language", "model", b"model", "models", b"models", "now", b"now", "queue", b"queue", "read_only", b"read_only", "ready", b"ready", "resident_bytes", b"resident_bytes", "spaces", b"spaces", "started_at", b"started_at", "streams", b"streams", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

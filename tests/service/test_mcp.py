@@ -251,8 +251,15 @@ async def test_a_token_without_the_delete_scope_sees_no_forget_and_is_refused_it
         assert "memory_forget" not in names and {"memory_search", "memory_write"} <= names
         kept = await call(client, "memory_write", content="桌上的备忘")
         assert kept.structured_content["uris"][0].startswith("edge://private/desk/")
+        with Client.connect(box.unix) as owner:
+            # What it is told to remember, the box weighs as what is told to itself.
+            assert owner.get(kept.structured_content["uris"][0]).weight == 5
         refused = await call(client, "memory_forget", memory_id=kept.structured_content["uris"][0])
         assert refused.is_error and refused.structured_content["error"] == "PERMISSION_DENIED"
+    async with session({**env, "EDGE_ADDRESS": box.unix}) as client:
+        # The socket would take it for the owner.
+        refused = await call(client, "memory_write", content="桌上的备忘")
+        assert refused.is_error and refused.structured_content["reason"] == "TOKEN_IGNORED"
     # What it wrote, its owner sees and undoes.
     monkeypatch.setenv("EDGE_ADDRESS", box.unix)
     assert main(["undo", "--list"]) == 0

@@ -163,7 +163,9 @@ def test_a_refusal_names_the_field_and_the_wait() -> None:
 def test_candidates_are_listed_and_confirmed(gateway) -> None:
     gateway.box.items["1"] = Item("edge://public/profile/1", "喜欢茶", 0, "chat", "candidate")
     assert "喜欢茶" in gateway.call("memory_candidates").text
-    assert gateway.call("memory_confirm", memory_id="1").structured["state"] == "confirmed"
+    told = gateway.call("memory_confirm", memory_id="1")
+    assert (told.structured["state"], told.structured["event"]) == ("confirmed", "event-1")
+    assert "`edge undo event-1`" in told.text
     assert gateway.call("memory_candidates").structured == {"memories": []}
     assert gateway.call("memory_confirm", memory_id="1").structured["reason"] == "NOT_A_CANDIDATE"
 

@@ -53,6 +53,19 @@ def test_a_note_waits_while_the_box_is_away_and_is_delivered_when_it_is_back(gat
     assert (came.content, came.tags, came.weight, came.source) == ("钥匙", ("home",), 5, "claude-code")
 
 
+def test_the_first_search_after_the_box_is_back_finds_what_waited(gateway) -> None:
+    async def act(calls, writer):
+        writer.start()
+        gateway.box.away = AWAY
+        await calls.call("memory_write", {"content": "bike lock 4711"})
+        gateway.box.away = None
+        found = await calls.call("memory_search", {"query": "lock"})
+        await writer.close()
+        return found
+
+    assert "bike lock" in gateway.run(act).text
+
+
 def test_what_waits_is_its_owners_alone_and_holds_no_secret(gateway) -> None:
     gateway.box.away = AWAY
     gateway.call("memory_write", content="密码 hunter2", tags=["hunter2"])
