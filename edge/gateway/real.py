@@ -21,11 +21,11 @@ _T = TypeVar("_T")
 
 # A call that has no answer after the first of these is asked about: the box is away when it does not tell its status
 # within the second. One that is there and busy may take its time.
-_SOON, _PULSE = 0.8, 0.6
+_SOON, _PULSE = 0.8, 1.0
 # A connection that breaks is tried again for so long; what has begun may take the second of these.
 _PATIENCE, _LONGEST = 1.0, 60.0
 # Calls under way at once: of many more, some would wait so long that the box seems away.
-_AT_ONCE = 64
+_AT_ONCE = 16
 # The client's reason for a box that it cannot connect to.
 _GONE = "UNREACHABLE"
 _SCOPES = {1: "read", 2: "write", 3: "delete", 4: "admin"}
@@ -55,6 +55,8 @@ class RealBox:
         self._turns = asyncio.Semaphore(_AT_ONCE)
         # Calls that each client has under way.
         self._asking: Counter[AsyncClient] = Counter()
+        # How the box of a client is, asked for all calls that wait.
+        self._pulses: dict[AsyncClient, asyncio.Future[Any]] = {}
 
     async def close(self) -> None:
         if self._client is not None:
@@ -62,7 +64,7 @@ class RealBox:
 
     async def rights(self) -> Rights:
         status = await self._ask(lambda box: box.status(timeout=_SOON + _PULSE))
-        scopes = {_SCOPES.get(scope, "") for grant in status.grants for scope in grant.scopes}
+        scopes = {_SCOPES.get(scope, "") for scope in status.scopes}
         # A box from before it told says nothing: then it tells at the call itself.
         held = frozenset(scopes if status.caller else _SCOPES.values())
         return Rights(status.caller, held, status.language or "zh")
@@ -175,6 +177,7 @@ class RealBox:
             # Not while others still wait for an answer of it.
             if self._client is not box and not self._asking[box]:
                 del self._asking[box]
+                self._pulses.pop(box, None)
                 await box.close()
 
     async def _attended(self, box: AsyncClient, ask: Callable[[AsyncClient], Awaitable[_T]]) -> _T:
@@ -189,7 +192,9 @@ class RealBox:
                 if done:
                     return task.result()
                 try:
-                    await box.status(timeout=_PULSE)
+                    if box not in self._pulses or self._pulses[box].done():
+                        self._pulses[box] = asyncio.ensure_future(box.status(timeout=_PULSE))
+                    await asyncio.shield(self._pulses[box])
                 except (Unavailable, DeadlineExceeded):
                     if not task.done():
                         raise Unavailable(

@@ -99,17 +99,16 @@ def _token_message(token: Token) -> appliance_pb2.Token:
     return appliance_pb2.Token(
         id=token.id,
         name=token.name,
-        grants=map(grant_message, token.grants),
+        grants=[
+            appliance_pb2.Grant(
+                space_pattern=grant.pattern,
+                scopes=sorted(map(int, grant.scopes)),  # type: ignore[arg-type]  # the enums share their numbers
+            )
+            for grant in token.grants
+        ],
         created_at=timestamp(token.created_at),
         last_used_at=timestamp(token.last_used_at) if token.last_used_at else None,
         revoked_at=timestamp(token.revoked_at) if token.revoked_at else None,
-    )
-
-
-def grant_message(grant: Grant) -> appliance_pb2.Grant:
-    return appliance_pb2.Grant(
-        space_pattern=grant.pattern,
-        scopes=sorted(map(int, grant.scopes)),  # type: ignore[arg-type]  # the enums share their numbers
     )
 
 

@@ -508,7 +508,7 @@ class Status(_message.Message):
     GOVERNOR_FIELD_NUMBER: _builtins.int
     MODELS_FIELD_NUMBER: _builtins.int
     CALLER_FIELD_NUMBER: _builtins.int
-    GRANTS_FIELD_NUMBER: _builtins.int
+    SCOPES_FIELD_NUMBER: _builtins.int
     LANGUAGE_FIELD_NUMBER: _builtins.int
     version: _builtins.str
     ready: _builtins.bool
@@ -518,7 +518,7 @@ class Status(_message.Message):
     data_directory: _builtins.str
     streams: _builtins.int
     caller: _builtins.str
-    """Who asks, as the log names it ("owner", or the client's name), and what it may do."""
+    """Who asks, as the log names it ("owner", or the client's name), and what it may do in at least one space."""
     language: _builtins.str
     """recall.language of its config, "zh" or "en": that of the context block."""
     @_builtins.property
@@ -546,7 +546,7 @@ class Status(_message.Message):
         """Every running model: one, or two where a second was configured."""
 
     @_builtins.property
-    def grants(self) -> _containers.RepeatedCompositeFieldContainer[Global___Grant]: ...
+    def scopes(self) -> _containers.RepeatedScalarFieldContainer[Global___Scope.ValueType]: ...
     def __init__(
         self,
         *,
@@ -566,12 +566,12 @@ class Status(_message.Message):
         governor: Global___GovernorStatus | None = ...,
         models: _abc.Iterable[Global___ModelStatus] | None = ...,
         caller: _builtins.str = ...,
-        grants: _abc.Iterable[Global___Grant] | None = ...,
+        scopes: _abc.Iterable[Global___Scope.ValueType] | None = ...,
         language: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["governor", b"governor", "model", b"model", "now", b"now", "queue", b"queue", "started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "caller", b"caller", "data_directory", b"data_directory", "governor", b"governor", "grants", b"grants", "language", b"language", "model", b"model", "models", b"models", "now", b"now", "queue", b"queue", "read_only", b"read_only", "ready", b"ready", "resident_bytes", b"resident_bytes", "spaces", b"spaces", "started_at", b"started_at", "streams", b"streams", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "caller", b"caller", "data_directory", b"data_directory", "governor", b"governor", "language", b"language", "model", b"model", "models", b"models", "now", b"now", "queue", b"queue", "read_only", b"read_only", "ready", b"ready", "resident_bytes", b"resident_bytes", "scopes", b"scopes", "spaces", b"spaces", "started_at", b"started_at", "streams", b"streams", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -49,8 +49,6 @@ def test_each_line_of_the_context_begins_with_its_memorys_id_where_it_is_asked(s
 def test_a_status_says_who_asks_and_what_it_may_do(wire) -> None:
     status = wire.appliance.GetStatus(appliance_pb2.GetStatusRequest(), timeout=SECONDS).status
     assert status.caller == "owner"
-    (grant,) = status.grants
-    assert grant.space_pattern == "*"
-    assert set(grant.scopes) == {
+    assert set(status.scopes) == {
         appliance_pb2.SCOPE_READ, appliance_pb2.SCOPE_WRITE, appliance_pb2.SCOPE_DELETE, appliance_pb2.SCOPE_ADMIN,
     }  # fmt: skip
