@@ -9,49 +9,40 @@ import unicodedata
 from collections.abc import Iterable
 
 from edge.gateway.box import Item
+from edge.quoting import BRACKETS, WORDINGS
 
-# As the box words its own block, by its language.
-_MARKS = {
-    "zh": ("[相关记忆开始]", "以下为历史记忆，可能过时，请以当前对话为准。", "[相关记忆结束]"),
-    "en": (
-        "[Related memories begin]",
-        "These are past memories and may be out of date; the current conversation takes precedence.",
-        "[Related memories end]",
-    ),
-}
-# What the markers say, those of a box that speaks English too, without case, width and punctuation.
-_WORDS = ("相关记忆开始", "相关记忆结束", "relatedmemoriesbegin", "relatedmemoriesend")
-
-# Square brackets of every kind become parentheses, and that alone keeps the markers out (edge.recall.markers has the
-# same, and takes out more; no room may be imported here).
-_OPENING = "[［【〖〔〘〚⟦❲⁅﹇︹︻︗﹝⦋⦍⦏⦗⟬⌈⌊⸢⸤⎡⎢⎣⎴⸦⹕⹗"
-_CLOSING = "]］】〗〕〙〛⟧❳⁆﹈︺︼︘﹞⦌⦎⦐⦘⟭⌉⌋⸣⸥⎤⎥⎦⎵⸧⹖⹘"
-_BRACKETS = str.maketrans(_OPENING + _CLOSING, "(" * len(_OPENING) + ")" * len(_CLOSING))
 # What stands before every line of a memory, so that none passes for the head of another.
 _MARGIN = "  | "
 
 
 def block(items: Iterable[Item], language: str = "zh") -> str:
     """Each with its id, day, source, kind and state, then its text line by line; empty for none."""
-    return framed((part for item in items for part in (_head(item), quoted(item.text.translate(_BRACKETS)))), language)
+    return framed((part for item in items for part in (_head(item), quoted(item.text.translate(BRACKETS)))), language)
 
 
 def framed(parts: Iterable[str], language: str = "zh") -> str:
     """Between the markers; empty for none."""
     said = [*parts]
-    start, note, end = _MARKS.get(language, _MARKS["zh"])
-    return "\n".join([start, note, *said, end]) if said else ""
+    wording = WORDINGS.get(language, WORDINGS["zh"])
+    return "\n".join([wording.start, wording.note, *said, wording.end]) if said else ""
+
+
+def _bare(text: str) -> str:
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
+
+
+_WORDS = tuple(_bare(marker) for wording in WORDINGS.values() for marker in (wording.start, wording.end))
 
 
 def inert(text: str) -> str:
     """The text as it is, but for one that says what a marker says, in whatever width, case or spacing."""
-    bare = "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
-    return text.translate(_BRACKETS) if any(words in bare for words in _WORDS) else text
+    bare = _bare(text)
+    return text.translate(BRACKETS) if any(words in bare for words in _WORDS) else text
 
 
 def plain(text: str) -> str:
     """One line that is safe to stand anywhere: no controls, no square brackets."""
-    return " ".join("".join(char if char.isprintable() else " " for char in text).translate(_BRACKETS).split())
+    return " ".join("".join(char if char.isprintable() else " " for char in text).translate(BRACKETS).split())
 
 
 def _head(item: Item) -> str:

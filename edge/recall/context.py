@@ -11,9 +11,10 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
+from edge.quoting import BRACKETS, WORDINGS, Wording
 from edge.recall.level import abstract
 from edge.recall.line import flatten, shorten
-from edge.recall.markers import BRACKETS, WORDINGS, Wording, defuse
+from edge.recall.markers import defuse
 from edge.types import Hit
 
 MAX_LINES = 8

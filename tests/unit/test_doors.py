@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 EDGE = ROOT / "edge"
 
-LEAVES = {"errors", "types", "ports", "config", "futures"}
+LEAVES = {"errors", "types", "ports", "config", "futures", "quoting"}
 ROOMS = {"admission", "ledger", "embedder", "index", "lexicon", "graph", "understand", "recall", "working", "lan"}
 
 # Who may import what, besides itself. A part is a file or a package right under edge/.

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memory_fakes import memory
 
+from edge.quoting import WORDINGS
 from edge.recall.context import context_block
 from edge.recall.level import abstract
-from edge.recall.markers import WORDINGS, defuse
+from edge.recall.markers import defuse
 from edge.types import Hit, Signals
 
 
