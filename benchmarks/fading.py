@@ -29,8 +29,7 @@ from edge.clock import SystemClock
 from edge.config import Config
 from edge.embedder.fake import HashEmbedder
 from edge.space import Space
-from edge.types import Depth, Question, Turn
-from edge.upkeep.decay import DAY
+from edge.types import DAY, Depth, Question, Turn
 from edge.upkeep.fading import Fading
 
 AHEAD = 400 * DAY

@@ -21,7 +21,6 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 from statistics import mean
@@ -109,7 +108,6 @@ def main() -> int:
                     pool = Pool(Path(folder), holds, vectors, lambda text: route(text, infos), WordLexicon())
                     with contextlib.closing(pool):
                         for query in queries:
-                            query = query if query.at is not None else replace(query, at=pool.last + quality_sets.DAY)
                             for method in (SHALLOW, DEEP):
                                 order = [holds[at].id for at in pool.order(asking.ask(method, pool, query)[0])]
                                 points[store, method].append(judge(order, query.groups).p5)

@@ -12,6 +12,7 @@ from edge.errors import InvalidArgument
 
 # Every time inside the box is an int: microseconds since 1970-01-01 UTC.
 Micros = int
+DAY: Micros = 86_400_000_000
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -230,6 +231,8 @@ class Question:
     level: Level = Level.DETAIL
     with_context: bool = False
     context_tokens: int = 400
+    # Whether each line of the context begins with its memory's id.
+    context_ids: bool = False
     deadline: float | None = None
     asked_at: Micros | None = None
     zone: str = ""

@@ -25,10 +25,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from edge.types import Memory, Micros, Signals
+from edge.types import DAY, Memory, Micros, Signals
 
 HALF_LIFE_DAYS = 30.0
-DAY: Micros = 86_400_000_000
 # Accesses at which frequency reaches 1.
 _OFTEN = 100
 # What a signal of 0 leaves of a product.

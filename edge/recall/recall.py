@@ -63,13 +63,13 @@ class Recall:
         self._config = config
         self._weights = weights or fuse.PRESETS[config.preset]
 
-    def recall(self, question: Question, rooms: Mapping[str, SpaceView], *, context_ids: bool = False) -> Answer:
+    def recall(self, question: Question, rooms: Mapping[str, SpaceView]) -> Answer:
         """The best `top_k` memories of the rooms (by space name) in one order, fewer where fewer match.
 
         The query is searched as it is when `depth` is SHALLOW. Else a trigger is cut out of it, and turns AUTO into
         DEEP. Should a model give no vector in time, what it knows goes by words and a note says so; with no other model
         and no words found either, its failure is raised: Exhausted, Unavailable, DeadlineExceeded, … Raises
-        DeadlineExceeded once the question's deadline has passed. `context_ids`: see `context_block`.
+        DeadlineExceeded once the question's deadline has passed.
         """
         watch = Stopwatch()
         query, trigger = question.query, ""
@@ -129,8 +129,7 @@ class Recall:
         if deep and not question.filter.include_archived:
             hits = self._with_archived(hits, search, terms, question)
             watch.lap("archive")
-        depth = Depth.DEEP if deep else Depth.SHALLOW
-        return self._answer(question, hits, terms, depth, trigger, notes, watch, context_ids)
+        return self._answer(question, hits, terms, Depth.DEEP if deep else Depth.SHALLOW, trigger, notes, watch)
 
     def _times(self, question: Question, query: str, deep: bool) -> Times:
         asked_at = self._clock.now() if question.asked_at is None else question.asked_at
@@ -146,7 +145,6 @@ class Recall:
         trigger: str,
         notes: list[str],
         watch: Stopwatch,
-        context_ids: bool,
     ) -> Answer:
         if hits and all(hit.relevance < self._config.floor for hit in hits):
             notes.append(NOTHING_RELEVANT)
@@ -162,7 +160,7 @@ class Recall:
                 tokens=next(iter(self._vectorizers.values())).tokens,
                 terms=terms,
                 floor=self._config.floor,
-                ids=context_ids,
+                ids=question.context_ids,
             )
             watch.lap("context")
         if question.level != Level.DETAIL:

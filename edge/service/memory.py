@@ -165,18 +165,16 @@ class MemoryService(Reviews, memory_pb2_grpc.MemoryServiceServicer):
                 convert.at_most(self._limits.filter_values, request.wait_for, "wait_for")
                 await self._wait_for(request.wait_for, spaces, deadline)
             begun = self._clock.monotonic()
-            looking = asyncio.get_running_loop().run_in_executor(
-                self._recall_threads, self._look, question, spaces, request.context_ids
-            )
+            looking = asyncio.get_running_loop().run_in_executor(self._recall_threads, self._look, question, spaces)
             answer: Answer = await looking
             self._recall_seconds += _SMOOTHING * (self._clock.monotonic() - begun - self._recall_seconds)
         finally:
             self._recalls -= 1
         return convert.answer_message(answer, [space.name for space in spaces], self._clock.now(), self._fading)
 
-    def _look(self, question: Question, spaces: Sequence[Space], context_ids: bool) -> Answer:
+    def _look(self, question: Question, spaces: Sequence[Space]) -> Answer:
         views: Mapping[str, Any] = {space.name: space for space in spaces}
-        answer = self._recall.recall(question, views, context_ids=context_ids)
+        answer = self._recall.recall(question, views)
         for hit in answer.hits:
             # What was only nearest is not what was remembered.
             if hit.relevance >= self._config.recall.floor:
@@ -200,6 +198,7 @@ class MemoryService(Reviews, memory_pb2_grpc.MemoryServiceServicer):
             level=convert.level_of(request.level),
             with_context=request.with_context,
             context_tokens=tokens,
+            context_ids=request.context_ids,
             deadline=deadline,
             asked_at=convert.optional_micros(request, "asked_at", "asked_at"),
             zone=zones.known(request.time_zone),

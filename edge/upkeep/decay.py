@@ -23,14 +23,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from edge.admission.tiers import EXPLICIT_WEIGHT
 from edge.config import Decaying
 from edge.errors import InvalidArgument
-from edge.types import Memory, MemoryState, Micros, check_kind
+from edge.types import DAY, Memory, MemoryState, Micros, check_kind
 
-DAY: Micros = 86_400_000_000
 SHORTEST, LONGEST = 14.0, 60.0
-# From this weight on a confirmed memory is an explicit one: what the owner asked to be remembered.
-EXPLICIT_WEIGHT = 5.0
 # Of the half-life: weight 1 is 1, and each point of weight adds this much, up to the greatest.
 _PER_WEIGHT = 0.75
 _MOST_BY_WEIGHT = 4.0

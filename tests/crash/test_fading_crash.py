@@ -17,8 +17,7 @@ from edge.config import Config
 from edge.embedder.fake import HashEmbedder
 from edge.ledger.coldfiles import paths, read
 from edge.space import Space
-from edge.types import Filter, MemoryState, Turn
-from edge.upkeep.decay import DAY
+from edge.types import DAY, Filter, MemoryState, Turn
 from edge.upkeep.fading import Fading
 from edge.upkeep.verify import verify_data
 
@@ -32,7 +31,7 @@ from edge.embedder.fake import HashEmbedder
 from edge.errors import EdgeError
 from edge.ledger import revising
 from edge.upkeep import fading
-from edge.upkeep.decay import DAY
+from edge.types import DAY
 
 revising.AT_ONCE = fading.AT_ONCE = 7
 chance = random.Random(sys.argv[2])

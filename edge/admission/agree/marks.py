@@ -17,7 +17,6 @@ PAUSE = ","
 
 # A whole mark of the kinds that begin so, as a pattern.
 TIME = rf"{OPEN}T[^{CLOSE}]*{CLOSE}"
-VALUE = rf"{OPEN}[TN][^{CLOSE}]*{CLOSE}"
 AMOUNT = rf"{OPEN}N[^o{CLOSE}][^{CLOSE}]*{CLOSE}"
 _MARKED = re.compile(rf"({OPEN}[^{CLOSE}]*{CLOSE})")
 

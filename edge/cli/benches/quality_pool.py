@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from edge.admission.chunk import chunk
-from edge.cli.benches.quality_sets import DAY, Told
+from edge.cli.benches.quality_sets import Told
 from edge.errors import VectorRefused
 from edge.index.live import LiveIndex
 from edge.ledger.database import Database
@@ -22,7 +22,7 @@ from edge.ledger.migrations import MIGRATIONS
 from edge.ledger.queries import Queries
 from edge.ledger.rows import stored
 from edge.ports import Embedder, Encoded, Lexicon, QueueStatus, VectorIndex
-from edge.types import Answer, Lane, Micros, ModelInfo, Piece, Vector
+from edge.types import DAY, Answer, Lane, Micros, ModelInfo, Piece, Vector
 
 Say = Callable[[str], None]
 Route = Callable[[str], tuple[str, ...]]

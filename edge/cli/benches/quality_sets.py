@@ -24,7 +24,6 @@ from edge.errors import InvalidArgument, NotFound
 from edge.types import Micros, Turn
 
 ALL = "all"
-DAY: Micros = 86_400_000_000
 # When what has no time was written (2000-01-01): long before anything that has one.
 LONG_AGO: Micros = 946_684_800_000_000
 # Questions about what nobody said; no memory can answer them, so no ranking of memories is right.

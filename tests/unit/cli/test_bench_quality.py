@@ -16,14 +16,14 @@ from edge.cli.benches import quality, quality_pool, quality_report
 from edge.cli.benches.quality import METHODS, Asking, Measured, load_sets, measure, methods_of, without
 from edge.cli.benches.quality_marks import Marks
 from edge.cli.benches.quality_pool import KnownVectors, Pool
-from edge.cli.benches.quality_sets import DAY, LONG_AGO, EvalSet, load
+from edge.cli.benches.quality_sets import LONG_AGO, EvalSet, load
 from edge.cli.show import as_json
 from edge.embedder.fake import HashEmbedder
 from edge.errors import InvalidArgument, VectorRefused
 from edge.lexicon.words import CharacterLexicon
 from edge.ports import Embedder
 from edge.recall import fuse
-from edge.types import Depth, Lane
+from edge.types import DAY, Depth, Lane
 
 
 @pytest.fixture

@@ -14,10 +14,22 @@ from edge.ports import QueueStatus, Vectorizer, WordHit
 from edge.recall.fuse import Weights
 from edge.recall.near import matches
 from edge.recall.recall import Recall
-from edge.types import Answer, Filter, Lane, Matrix, Memory, MemoryState, Micros, ModelInfo, Question, RowIds, Vector
+from edge.types import (
+    DAY,
+    Answer,
+    Filter,
+    Lane,
+    Matrix,
+    Memory,
+    MemoryState,
+    Micros,
+    ModelInfo,
+    Question,
+    RowIds,
+    Vector,
+)
 
 NOW: Micros = 1_767_225_600_000_000
-DAY: Micros = 86_400_000_000
 FAKE = ModelInfo("fake", 4, "cpu", 1, 0, unrelated=0.25, related=0.55)
 
 

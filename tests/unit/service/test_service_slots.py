@@ -47,7 +47,7 @@ class Recall:
         self.gate = threading.Event()
         self.asked: list[Question] = []
 
-    def recall(self, question: Question, _: Mapping[str, Any], *, context_ids: bool = False) -> Answer:
+    def recall(self, question: Question, _: Mapping[str, Any]) -> Answer:
         self.asked.append(question)
         assert self.gate.wait(10)
         return Answer((), Depth.SHALLOW)

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from edge.config import Decaying
 from edge.errors import InvalidArgument
-from edge.types import MemoryState, Micros
+from edge.types import DAY, MemoryState, Micros
 from edge.upkeep.decay import (
-    DAY,
     DEFAULT,
     Borders,
     DecayRule,
