@@ -71,7 +71,7 @@ def run(work: Coroutine[Any, Any, _T]) -> _T:
     try:
         return future.result()
     except BaseException:
-        # The caller was interrupted (Ctrl-C): the call must not go on without it, nor beside what is done to leave.
+        # The caller was interrupted (Ctrl-C): the call must not go on without it.
         if future.cancel():
             ended.wait(_LEAVING)
         raise
@@ -260,13 +260,21 @@ class Client:
         return self._client.open_ingest(wait=wait, batch=batch, window=window)
 
     def _each(self, source: AsyncIterator[_T]) -> Iterator[_T]:
+        reading: asyncio.Task[Any] | None = None
+
         async def following() -> tuple[_T] | None:
+            nonlocal reading
+            reading = asyncio.current_task()
             try:
                 return (await source.__anext__(),)
             except StopAsyncIteration:
                 return None
 
         async def leave() -> None:
+            # An interruption may come just before `run` can see it, or while a cancelled call takes its time to end.
+            if reading is not None and not reading.done():
+                reading.cancel()
+                await asyncio.wait([reading])
             # Only a generator holds anything open.
             if hasattr(source, "aclose"):
                 await source.aclose()
