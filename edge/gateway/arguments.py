@@ -10,6 +10,8 @@ from typing import Any
 from edge.errors import InvalidArgument
 from edge.gateway.tools import TAG_BYTES, Argument, Tool
 
+# What arguments that are no object come under.
+WHOLE = "arguments"
 _ABBREVIATED = 40
 _ABSENT = object()
 _NOUNS = {
@@ -24,9 +26,13 @@ _NOUNS = {
 def checked(tool: Tool, given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Every argument of the tool, defaults filled in. Raises InvalidArgument."""
     given = given or {}
+    known = ", ".join(tool.arguments) or "none"
     for name in given:
+        if name == WHOLE:
+            raise InvalidArgument(
+                f"{WHOLE}: give one JSON object with the arguments of {tool.name} in it: {known}", field=WHOLE
+            )
         if name not in tool.arguments:
-            known = ", ".join(tool.arguments) or "none"
             short = _short(name)
             raise InvalidArgument(f"{short}: {tool.name} has no such argument; it has {known}", field=short)
     return {name: _value(name, argument, given.get(name, _ABSENT)) for name, argument in tool.arguments.items()}

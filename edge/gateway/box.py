@@ -19,7 +19,9 @@ class Rights:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A memory. `occurred_at` is in microseconds since 1970 UTC."""
+    """A memory. `occurred_at` is in microseconds since 1970 UTC; `previous` and `next` are the URIs of the pieces
+    beside it in its turn, where it was read by itself and has any.
+    """
 
     uri: str
     text: str
@@ -31,6 +33,8 @@ class Item:
     piece: int = 0
     pieces: int = 1
     relevance: float = 1.0
+    previous: str = ""
+    next: str = ""
 
     @property
     def id(self) -> str:

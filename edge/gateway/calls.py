@@ -22,6 +22,8 @@ _LINE = re.compile(r"- ([0-9a-f-]{36}) (.+)")
 _SOURCE_BYTES = 64
 # Of what was written, the URIs that are told.
 _PIECES = 5
+# Characters by which a note is known again.
+_BEGINNING = 40
 # A field of the box's requests, and the arguments that it may have come from.
 _CAME_FROM = {
     "text": ("content",),
@@ -36,9 +38,12 @@ _CAME_FROM = {
 
 @dataclass(frozen=True, slots=True)
 class Result:
+    """`answered`: whether the box had a word in it, or is away."""
+
     text: str
     structured: dict[str, Any] = field(default_factory=dict)
     failed: bool = False
+    answered: bool = True
 
 
 class Calls:
@@ -48,6 +53,9 @@ class Calls:
         self._box = box
         self._writer = writer
         self._rights: Rights | None = None
+        # What was last listed, and whether something spoke against it since.
+        self._offered: list[Tool] | None = None
+        self._doubted = False
         self._does: Mapping[str, Callable[[dict[str, Any], str], Awaitable[Result]]] = {
             "memory_search": self._search,
             "memory_write": self._write,
@@ -67,10 +75,31 @@ class Calls:
 
     async def tools(self) -> list[Tool]:
         """Those that the token can use; all that there are while the box is away, which says no by itself later."""
+        await self._learn()
+        self._offered = self._usable()
+        return self._offered
+
+    async def tools_changed(self) -> bool:
+        """Whether they are others than were last listed, once for each change. The box is only asked when it was away
+        meanwhile, or said no.
+        """
+        if self._offered is None:
+            return False
+        if self._doubted:
+            await self._learn()
+        before, self._offered = self._offered, self._usable()
+        return before != self._offered
+
+    async def _learn(self) -> None:
         try:
             self._rights = await self._box.rights()
         except EdgeError as error:
             _logger.warning("which tools may be used is not known yet: %s", error.message)
+            self._doubted = True
+        else:
+            self._doubted = False
+
+    def _usable(self) -> list[Tool]:
         return usable(None if self._rights is None else self._rights.scopes)
 
     async def call(self, name: str, given: Mapping[str, Any] | None, client: str = "") -> Result:
@@ -79,7 +108,9 @@ class Calls:
             tool = await self._permitted(name)
             result = await self._does[name](checked(tool, given), _source(client))
         except EdgeError as error:
-            return refusal(error, TOOLS.get(name))
+            told = refusal(error, TOOLS.get(name))
+            self._doubted |= not told.answered or error.code in ("PERMISSION_DENIED", "UNAUTHENTICATED")
+            return told
         except Exception as error:
             _logger.exception("%s failed", name)
             return refusal(
@@ -87,17 +118,25 @@ class Calls:
                     f"{type(error).__name__} in the gateway; try again, or start it with EDGE_DEBUG=1 to see where"
                 )
             )
-        self._writer.box_answered()
+        if result.answered:
+            self._writer.box_answered()
+        else:
+            self._doubted = True
         return result
 
     async def _permitted(self, name: str) -> Tool:
+        if not name:
+            raise InvalidArgument(f"name: give the name of a tool; there are {', '.join(TOOLS)}", field="name")
         if name not in TOOLS:
             raise NotFound(f"there is no tool {plain(name[:60])}; there are {', '.join(TOOLS)}", field="name")
         tool = TOOLS[name]
-        if self._rights is not None and tool.scope not in self._rights.scopes and tool not in await self.tools():
-            raise PermissionDenied(
-                f"{name}: this token has no {tool.scope} scope; the box's owner gives one with `edge token create`"
-            )
+        if tool not in self._usable():
+            # Perhaps it has the scope by now.
+            self._rights = await self._box.rights()
+            if tool not in self._usable():
+                raise PermissionDenied(
+                    f"{name}: this token has no {tool.scope} scope; the box's owner gives one with `edge token create`"
+                )
         return tool
 
     async def _search(self, given: dict[str, Any], _: str) -> Result:
@@ -135,6 +174,7 @@ class Calls:
                 "Kept here, on this machine: the box does not answer. It will be delivered when the box is back; do "
                 f"not write it again.{told}",
                 {"delivered": False},
+                answered=False,
             )
         # A long text has hundreds of pieces; any of them leads to the whole.
         uris = [item.uri for item in kept.items[:_PIECES]]
@@ -147,8 +187,13 @@ class Calls:
         return Result(f"Remembered: {shown}{more}.{hidden}{told}", structured)
 
     def _refusals(self) -> str:
-        count = self._writer.refusals()
-        return f" The box refused {count} earlier ones for good; the gateway's log says why." if count else ""
+        """What it could not keep of what waited, so that a model may put it in another way."""
+        count, last = self._writer.refusals()
+        if not count:
+            return ""
+        named = "; ".join(f"“{_beginning(one.content)}”: {plain(one.why)} (it is in {one.path})" for one in last)
+        of = f", the last {len(last)} of them" if count > len(last) else ""
+        return f" The box refused {_counted(count, 'earlier note', 'earlier notes')} for good{of}: {named}."
 
     async def _forget(self, given: dict[str, Any], _: str) -> Result:
         gone = await self._box.forget(given["memory_id"], given["dry_run"])
@@ -216,7 +261,7 @@ def refusal(error: EdgeError, tool: Tool | None = None) -> Result:
         structured["field"] = field
     if error.retry_after is not None:
         structured["retry_after_seconds"] = error.retry_after
-    return Result(message, structured, failed=True)
+    return Result(message, structured, failed=True, answered=error.code not in ("UNAVAILABLE", "DEADLINE_EXCEEDED"))
 
 
 def place(uri: str, field: str) -> tuple[str, str]:
@@ -237,7 +282,14 @@ def place(uri: str, field: str) -> tuple[str, str]:
 
 def _full(item: Item) -> dict[str, Any]:
     source, text = plain(item.source), inert(item.text)
-    return {"uri": item.uri, "date": item.day, "source": source, "state": item.state, "text": text}
+    found = {"uri": item.uri, "date": item.day, "source": source, "state": item.state, "text": text}
+    # Where it is not the whole of what was said: to read on.
+    return {**found, **{name: uri for name, uri in (("previous", item.previous), ("next", item.next)) if uri}}
+
+
+def _beginning(text: str) -> str:
+    short = plain(text[:_BEGINNING])
+    return short if len(text) <= _BEGINNING else short + "…"
 
 
 def _counted(count: int, one: str, several: str) -> str:

@@ -24,6 +24,8 @@ _logger = logging.getLogger(__name__)
 
 # Files, and bytes of them together.
 _FILES, _BYTES = 1000, 16 * 1024 * 1024
+# The same of what was set aside, of which the oldest goes when there is more.
+_REFUSED_FILES, _REFUSED_BYTES = 100, 4 * 1024 * 1024
 # Seconds in which a file is written.
 _ABANDONED = 600.0
 _SUFFIX, _REFUSED = ".json", ".refused"
@@ -105,14 +107,26 @@ class Outbox:
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
 
-    def set_aside(self, path: Path) -> None:
-        """Kept for its owner to look at, and not sent again."""
+    def set_aside(self, path: Path) -> Path:
+        """Kept for its owner to look at, and not sent again; where it is now."""
+        aside = path.with_suffix(_REFUSED)
         with contextlib.suppress(OSError):
-            path.rename(path.with_suffix(_REFUSED))
+            path.rename(aside)
+        self._shed()
+        return aside
 
-    def _files(self) -> list[Path]:
+    def _shed(self) -> None:
+        """The oldest of what was set aside, beyond the bounds."""
+        kept, held = 0, 0
+        for path in reversed(self._files(_REFUSED)):
+            kept, held = kept + 1, held + _size(path)
+            if kept > _REFUSED_FILES or held > _REFUSED_BYTES:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+    def _files(self, suffix: str = _SUFFIX) -> list[Path]:
         try:
-            return sorted(path for path in self._directory.iterdir() if path.suffix == _SUFFIX)
+            return sorted(path for path in self._directory.iterdir() if path.suffix == suffix)
         except OSError:
             return []
 

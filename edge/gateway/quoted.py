@@ -47,6 +47,8 @@ def plain(text: str) -> str:
 
 def _head(item: Item) -> str:
     part = f", piece {item.piece + 1} of {item.pieces}" if item.pieces > 1 else ""
+    part += f", previous {item.previous}" if item.previous else ""
+    part += f", next {item.next}" if item.next else ""
     tags = f", tags {', '.join(map(plain, item.tags))}" if item.tags else ""
     return f"- {item.uri} ({item.day}, {plain(item.source)}, {item.state}{part}{tags})"
 

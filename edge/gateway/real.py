@@ -8,6 +8,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -34,6 +35,8 @@ _STATES = {1: "heard", 2: "candidate", 3: "confirmed", 4: "superseded", 5: "reje
 # each one's whole URI.
 _BLOCK_TOKENS, _LINE_TOKENS = 330, 80
 _BLOCK_LINES = 8
+# Memories of one moment that are looked through for the pieces beside one: those of the longest text, and some more.
+_SIDE_BY_SIDE, _PAGE = 5000, 500
 
 
 class RealBox:
@@ -108,7 +111,13 @@ class RealBox:
         return Kept([_item(memory) for memory in kept], dict(kept.hidden))
 
     async def read(self, id: str, level: str) -> Item:
-        return _item(await self._ask(lambda box: box.get(id, level=level)))
+        async def read(box: AsyncClient) -> Item:
+            memory = await box.get(id, level=level)
+            beside = await _beside(box, memory) if memory.pieces > 1 else {}
+            previous, next = beside.get(memory.piece - 1, ""), beside.get(memory.piece + 1, "")
+            return replace(_item(memory), previous=previous, next=next)
+
+        return await self._ask(read)
 
     async def newest(self, spaces: Sequence[str], kinds: Sequence[str], states: Sequence[str]) -> Sequence[Item]:
         async def first(box: AsyncClient) -> list[Item]:
@@ -124,6 +133,8 @@ class RealBox:
 
     async def forget(self, id: str, dry_run: bool) -> Gone:
         receipt = await self._ask(lambda box: box.forget([id], dry_run=dry_run), again=dry_run)
+        if receipt.unfinished:
+            raise Unavailable(receipt.unfinished, reason="COLD_FILE_DAMAGED")
         until = receipt.erased_at.ToJsonString() if receipt.HasField("erased_at") else ""
         return Gone(receipt.id, receipt.turns, receipt.memories, list(receipt.memory_ids), until)
 
@@ -241,6 +252,33 @@ def _item(memory: Any, relevance: float = 1.0) -> Item:
         pieces=memory.pieces,
         relevance=relevance,
     )
+
+
+async def _beside(box: AsyncClient, memory: Any) -> dict[int, str]:
+    """The URIs of the pieces before and after one of the same turn, by their number, as far as they are still there."""
+    said = memory.occurred_at.seconds * 1_000_000 + memory.occurred_at.nanos // 1000
+    found: dict[int, str] = {}
+    page = box.list(
+        spaces=[memory.space],
+        kinds=[memory.kind],
+        sources=[memory.source],
+        sessions=[memory.session],
+        since=said,
+        until=said + 1,
+        include_archived=True,
+        level="abstract",
+        page_size=_PAGE,
+    )
+    count = 0
+    async for one in page:
+        count += 1
+        # A turn that was said anew has its number, but not its time of writing.
+        same = (one.seq, one.pieces) == (memory.seq, memory.pieces) and one.created_at == memory.created_at
+        if same and abs(one.piece - memory.piece) == 1:
+            found[one.piece] = one.uri
+        if len(found) == 2 or count == _SIDE_BY_SIDE:
+            break
+    return found
 
 
 def _saved(state: Any) -> Saved:

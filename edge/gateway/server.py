@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel import Server
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
 
 from edge.errors import EdgeError
+from edge.gateway.arguments import WHOLE
 from edge.gateway.calls import Result, place
 from edge.gateway.identity import Identity
 from edge.gateway.quoted import block
@@ -53,7 +56,12 @@ def build(whose: Whose, version: str, lifespan: Callable[[], AbstractAsyncContex
         )
 
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        return _told(await whose(ctx).calls.call(params.name, params.arguments, _client(ctx)))
+        calls = whose(ctx).calls
+        result = await calls.call(params.name, params.arguments, _client(ctx))
+        if result.answered and await calls.tools_changed():
+            # The SDK drops it where the protocol has a subscription for it instead (2026-07-28), which is not served.
+            await ctx.session.send_tool_list_changed()
+        return _told(result)
 
     async def list_resources(ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         try:
@@ -110,12 +118,14 @@ def build(whose: Whose, version: str, lifespan: Callable[[], AbstractAsyncContex
         message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
         return types.GetPromptResult(description="What is remembered, and how to use it.", messages=[message])
 
-    return Server(
+    server = _Server(
         "edge-memory",
         version=version,
         title="Edge Memory",
         instructions=INSTRUCTIONS,
         lifespan=living,
+        # No argument of ours is a header too (2026-07-28); else the SDK lists the tools, of the box, before each call.
+        get_tool_input_schema=lambda _: None,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,
@@ -124,6 +134,36 @@ def build(whose: Whose, version: str, lifespan: Callable[[], AbstractAsyncContex
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
     )
+    server.middleware.append(_answerable)
+    return server
+
+
+class _Server(Server[Any]):
+    """Its list of tools changes with what the token may do, and its clients are told."""
+
+    def create_initialization_options(
+        self, notification_options: NotificationOptions | None = None, *rest: Any, **more: Any
+    ) -> InitializationOptions:
+        told = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(told, *rest, **more)
+
+
+async def _answerable(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """The SDK answers a call of another form with a protocol error, which a model never sees: it goes on in a form that
+    the tool itself can refuse in words.
+    """
+    if ctx.method == "tools/call":
+        ctx = replace(ctx, params=_in_form(ctx.params or {}))
+    return await call_next(ctx)
+
+
+def _in_form(params: Mapping[str, Any]) -> dict[str, Any]:
+    name, given = params.get("name"), params.get("arguments")
+    return {
+        **params,
+        "name": name if isinstance(name, str) else "",
+        "arguments": given if given is None or isinstance(given, dict) else {WHOLE: given},
+    }
 
 
 def _told(result: Result) -> types.CallToolResult:

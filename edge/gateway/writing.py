@@ -8,6 +8,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from edge.errors import DeadlineExceeded, EdgeError, Unavailable
@@ -20,6 +21,17 @@ _logger = logging.getLogger(__name__)
 _WAITS = (1.0, 2.0, 5.0)
 # Seconds for which a search waits for what is being delivered.
 _CATCH_UP = 1.5
+# Of what was refused since it was last told, the last so many are named.
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A note that the box refused for good: what it says, why, and the file that it is in now."""
+
+    content: str
+    why: str
+    path: Path
 
 
 class Writer:
@@ -31,7 +43,8 @@ class Writer:
         self._now = now
         self._wake, self._tried = asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._refused = 0
+        self._refused: list[Refused] = []
+        self._refusals = 0
 
     def start(self) -> None:
         """Delivers what an earlier gateway left, and what is put there from now on."""
@@ -70,10 +83,11 @@ class Writer:
             await asyncio.wait_for(self._tried.wait(), _CATCH_UP)
         return True
 
-    def refusals(self) -> int:
-        """Notes that the box refused for good since this was last asked."""
-        count, self._refused = self._refused, 0
-        return count
+    def refusals(self) -> tuple[int, list[Refused]]:
+        """How many notes the box refused for good since this was last asked, and the last few of them."""
+        told = self._refusals, self._refused
+        self._refusals, self._refused = 0, []
+        return told
 
     async def _run(self) -> None:
         tries = 0
@@ -106,8 +120,9 @@ class Writer:
         except EdgeError as error:
             if not is_final(error):
                 raise
-            _logger.warning("the box refused a note that waited for it, now in %s: %s", path, error.message)
-            self._refused += 1
-            self._outbox.set_aside(path)
+            aside = self._outbox.set_aside(path)
+            _logger.warning("the box refused a note that waited for it, now in %s: %s", aside, error.message)
+            self._refusals += 1
+            self._refused = [*self._refused, Refused(note.content, error.message, aside)][-_NAMED:]
         else:
             self._outbox.delivered(path)

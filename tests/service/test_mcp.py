@@ -89,10 +89,21 @@ def test_three_memories_and_the_list_of_tools_cost_little(assistant, model_direc
 
 def test_a_long_text_is_told_by_its_first_pieces_any_of_which_forgets_it_all(assistant) -> None:
     code = uuid.uuid4().hex[:8]
-    kept = assistant.call("memory_write", content=f"{code} 日记：今天下雨，没有出门。" * 400)
+    text = f"{code} 日记：今天下雨，没有出门。" * 400
+    kept = assistant.call("memory_write", content=text)
     uris, pieces = kept.structured_content["uris"], kept.structured_content["pieces"]
     assert len(uris) == 5 < pieces
     assert f"and {pieces - 5} more" in said(kept) and len(said(kept)) < 600
+    # From any of them it can be read on, to both ends.
+    read = assistant.call("memory_read", uri=uris[1]).structured_content
+    assert (read["previous"], read["next"]) == (uris[0], uris[2])
+    assert "previous" not in assistant.call("memory_read", uri=uris[0]).structured_content
+    texts, uri = [], uris[0]
+    while uri:
+        read = assistant.call("memory_read", uri=uri).structured_content
+        texts.append(read["text"])
+        uri = read.get("next")
+    assert len(texts) == pieces and "".join("".join(texts).split()) == text.replace(" ", "")
     gone = assistant.call("memory_forget", memory_id=uris[2]).structured_content
     assert (gone["memories"], gone["turns"]) == (pieces, 1)
 
@@ -182,6 +193,11 @@ def test_lines_that_are_no_messages_are_answered_and_the_next_one_is_served(env)
         )
         told = gateway.read()["result"]
         assert told["isError"] is True and told["structuredContent"]["field"] == "weight"
+        # Arguments that are no object, and no name: words for the model, too.
+        for params, field in (({"name": "memory_list", "arguments": ["x"]}, "arguments"), ({"arguments": {}}, "name")):
+            gateway.send({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params})
+            told = gateway.read()["result"]
+            assert told["isError"] is True and told["structuredContent"]["field"] == field
         # One id twice: two questions, two answers.
         gateway.send(tool_call(10, "memory_list"), tool_call(10, "memory_candidates"))
         assert [gateway.read()["id"], gateway.read()["id"]] == [10, 10]
@@ -265,6 +281,27 @@ async def test_a_token_without_the_delete_scope_sees_no_forget_and_is_refused_it
     monkeypatch.setenv("EDGE_ADDRESS", box.unix)
     assert main(["undo", "--list"]) == 0
     assert "desk" in capsys.readouterr().out
+
+
+def test_an_assistant_that_came_before_its_box_is_told_when_its_token_may_do_less(start_box, tmp_path) -> None:
+    box = start_box("--listen", "127.0.0.1:0")
+    with Client.connect(box.unix) as owner:
+        secret = owner.create_token("reader", {"private/reader": ["read"]}).secret
+    with raw(environment(tmp_path, EDGE_ADDRESS=box.address, EDGE_TOKEN=secret)) as gateway:
+        about = gateway.greet()
+        assert about["result"]["capabilities"]["tools"]["listChanged"] is True
+        box.signal(signal.SIGSTOP)
+        gateway.send({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+        assert len(gateway.read()["result"]["tools"]) == 9
+        box.signal(signal.SIGCONT)
+        gateway.send(tool_call(2, "memory_list"))
+        assert gateway.read()["method"] == "notifications/tools/list_changed"
+        assert gateway.read()["id"] == 2
+        gateway.send({"jsonrpc": "2.0", "id": 3, "method": "tools/list"}, tool_call(4, "memory_list"))
+        answers, _ = gateway.finish()
+        assert [answer.get("id") for answer in sorted(answers, key=lambda one: one.get("id", 0))] == [3, 4]
+        tools = next(answer for answer in answers if answer["id"] == 3)["result"]["tools"]
+        assert "memory_search" in {tool["name"] for tool in tools} and len(tools) == 5
 
 
 def test_the_gateway_ends_when_its_assistant_does(env) -> None:

@@ -111,6 +111,24 @@ def test_what_is_no_message_gets_a_clean_answer(on_loopback) -> None:
         assert b"Traceback" not in answer
 
 
+@pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
+def test_arguments_that_are_no_object_are_refused_in_words(on_loopback, version) -> None:
+    params: dict[str, Any] = {"name": "memory_search", "arguments": ["x"]}
+    headers = {"MCP-Protocol-Version": version}
+    if version == "2025-06-18":
+        _, answered, _ = ask(on_loopback, {})
+        headers["Mcp-Session-Id"] = answered["Mcp-Session-Id"]
+    else:
+        said = {"protocolVersion": version, "clientCapabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        params["_meta"] = {f"io.modelcontextprotocol/{name}": value for name, value in said.items()}
+        headers |= {"Mcp-Method": "tools/call", "Mcp-Name": "memory_search"}
+    body = json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}).encode()
+    status, _, answer = ask(on_loopback, headers, body)
+    assert status == 200, answer
+    told = json.loads(re.search(rb"\{.*\}", answer)[0])["result"]
+    assert told["isError"] is True and told["structuredContent"]["field"] == "arguments"
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [

@@ -14,6 +14,7 @@ from edge.cli.show import one_line, table
 _HEADS = ("R@5", "R@10", "NDCG@10", "MRR", "P@5", "±NDCG", "P@5/max", "ms")
 # What issues ask for: of questions that nothing can answer, so many get nothing; and few of the others do.
 _REJECTED, _LOST = 0.90, 0.02
+_ANSWERABLE = "answerable_lost"
 
 
 def result(found: Sequence[Measured], about: dict[str, Any]) -> Result:
@@ -25,13 +26,13 @@ def result(found: Sequence[Measured], about: dict[str, Any]) -> Result:
                 ratios += [Ratio(f"{one.name}.{method}.{name}", getattr(made.marks, name)) for name in NAMES]
                 ratios.append(Ratio(f"{one.name}.{method}.precision", made.precision))
     for one in found:
-        ratios.append(Ratio(f"{one.name}.answerable_lost", _share(one.lost)))
+        ratios.append(Ratio(f"{one.name}.{_ANSWERABLE}", _share(one.lost)))
         ratios += [
             Ratio(f"{one.name}>{other}.rejected", _share(empty)) for other, empty in one.rejected.items() if empty
         ]
     # Each set, and each pair of sets, counts alike, whatever its number of questions.
     lost = [_share(one.lost) for one in found]
-    ratios.append(Ratio("answerable_lost", sum(lost) / len(lost), _LOST, False, f"{len(lost)} sets alike"))
+    ratios.append(Ratio(_ANSWERABLE, sum(lost) / len(lost), _LOST, False, f"{len(lost)} sets alike"))
     pairs = [_share(empty) for one in found for empty in one.rejected.values() if empty]
     if pairs:
         rejected = sum(pairs) / len(pairs)
@@ -70,13 +71,37 @@ def text(found: Sequence[Measured], made: Result, by_category: bool) -> str:
             rows = [(name, f"{ndcg:.3f}", f"{less:+.3f}") for name, (ndcg, less) in drops.items()]
             parts.append(table([heads, *rows]))
         parts.append("")
-    empty = [(one_line(r.name), f"{r.value:.3f}", *_target(r)) for r in made.ratios if _of_nothing(r.name)]
-    parts.append(table([("nothing came back", "share", "target", ""), *empty]))
+    parts.append(_relevance(made, any(any(one.rejected.values()) for one in found)))
     return "\n".join(parts)
 
 
-def _of_nothing(name: str) -> bool:
-    return name.rpartition(".")[2] in ("answerable_lost", "rejected", "unrelated_rejected")
+def _relevance(made: Result, unrelated: bool) -> str:
+    """How many questions get nothing where only what bears on them is asked for: few of those that the set answers, and
+    most of another set's. One share says little without the other, so the target is for both.
+    """
+    asked = "asked for only what bears on the question"
+    if not unrelated:
+        lost = next(ratio.value for ratio in made.ratios if ratio.name == _ANSWERABLE)
+        return (
+            f"{asked}: {lost:.1%} of these questions, which the set answers, get nothing. To see how many "
+            "that nothing answers get nothing, name a second set"
+        )
+    rows = [
+        (words, f"{ratio.value:.3f}", *_target(ratio)) for ratio in made.ratios if (words := _of_nothing(ratio.name))
+    ]
+    return table([(f"{asked}, these get nothing", "share", "target", ""), *rows])
+
+
+def _of_nothing(name: str) -> str:
+    """Of whom a ratio says that nothing came back, in words; empty for any other ratio."""
+    place, _, kind = name.rpartition(".")
+    place = one_line(place)
+    if kind == _ANSWERABLE:
+        return f"{place}: questions it answers" if place else "all sets: questions they answer"
+    if kind == "rejected":
+        asking, _, other = place.partition(">")
+        return f"{other}: questions of {asking}, which it does not answer"
+    return "all pairs of sets: questions of the other" if kind == "unrelated_rejected" else ""
 
 
 def _target(ratio: Ratio) -> tuple[str, str]:

@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -133,30 +133,61 @@ def plan(assistant: Assistant, path: Path, entry: dict[str, Any]) -> Change:
     """What an entry of that name has besides stays in it. Raises FailedPrecondition where the file is damaged, or not
     as its maker documents it.
     """
-    before = read(path)
-    format = _format(assistant)
-    try:
-        old = format.parse(before or "")
-        keys = (*_place(assistant, old), NAME)
-        there = _at(old, keys)
-        after = before or ""
+
+    def put(format: ModuleType, before: str, old: Any, keys: tuple[str, ...]) -> str:
+        there, whole, after = _at(old, keys), entry, before
         if isinstance(there, dict):
             for key, value in entry.items():
                 if there.get(key) != value:
                     after = format.put(after, (*keys, key), value)
-            entry = {**there, **entry}
+            whole = {**there, **entry}
         else:
             after = format.put(after, keys, entry)
-        # The rest of it means what it meant, or nothing is written.
-        if format.parse(after) != _with(old, keys, entry):
-            raise ValueError("it cannot be changed without touching the rest of it")
+        _check(format.parse(after) == _with(old, keys, whole))
+        return after
+
+    by_hand = f"add by hand what `edge connect {assistant.name} --print` prints"
+    before = read(path)
+    return Change(path, before, _edited(assistant, path, before or "", put, by_hand))
+
+
+def plan_removal(assistant: Assistant, path: Path) -> Change | None:
+    """The entry of that name goes, with all that it has; None where there is none. Raises as `plan` does."""
+
+    def remove(format: ModuleType, before: str, old: Any, keys: tuple[str, ...]) -> str:
+        if _at(old, keys) is None:
+            return before
+        after: str = format.remove(before, keys)
+        _check(_filled(format.parse(after), keys) == _without(old, keys))
+        return after
+
+    before = read(path)
+    if before is None:
+        return None
+    change = Change(path, before, _edited(assistant, path, before, remove, f"take {NAME} out of it by hand"))
+    return change if change.needed else None
+
+
+# Makes the new text of the old one, what that means, and the keys of the entry.
+_Edit = Callable[[ModuleType, str, Any, tuple[str, ...]], str]
+
+
+def _edited(assistant: Assistant, path: Path, before: str, edit: _Edit, by_hand: str) -> str:
+    format = _format(assistant)
+    try:
+        old = format.parse(before)
+        return edit(format, before, old, (*_place(assistant, old), NAME))
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise FailedPrecondition(
-            f"{path} is not as {assistant.name} documents it ({error}); nothing was changed. Mend it, or add by hand "
-            f"what `edge connect {assistant.name} --print` prints",
+            f"{path} is not as {assistant.name} documents it ({error}); nothing was changed. Mend it, or {by_hand}",
             reason="CONFIG_DAMAGED",
         ) from None
-    return Change(path, before, after)
+
+
+def _check(same: bool) -> None:
+    """The rest of it means what it meant, or nothing is written."""
+    if not same:
+        raise ValueError("it cannot be changed without touching the rest of it")
 
 
 def snippet(assistant: Assistant, entry: dict[str, Any]) -> str:
@@ -166,7 +197,7 @@ def snippet(assistant: Assistant, entry: dict[str, Any]) -> str:
 
 
 def _format(assistant: Assistant) -> ModuleType:
-    """What has parse(text) and put(text, keys, value). TOML's is only loaded for who needs it."""
+    """What has parse(text), put(text, keys, value) and remove(text, keys). TOML's is only loaded for who needs it."""
     return importlib.import_module("edge.cli.connecting." + ("toml_file" if assistant.toml else "json_file"))
 
 
@@ -194,3 +225,20 @@ def _with(value: Any, keys: tuple[str, ...], entry: Any) -> Any:
         place = place.setdefault(key, {})
     place[keys[-1]] = entry
     return found
+
+
+def _without(value: Any, keys: tuple[str, ...]) -> Any:
+    found = copy.deepcopy(value)
+    place = found
+    for key in keys[:-1]:
+        place = place[key]
+    del place[keys[-1]]
+    return found
+
+
+def _filled(value: Any, keys: tuple[str, ...]) -> Any:
+    """With the objects on the way: a TOML table that has no line of its own is gone with the last one in it."""
+    place = value
+    for key in keys[:-1]:
+        place = place.setdefault(key, {})
+    return value

@@ -1,4 +1,4 @@
-"""Puts one member into a JSON file, with comments and all, and leaves every other byte as it is. Pure."""
+"""Puts one member into a JSON file with comments and all, or takes it out, and leaves the rest as it is. Pure."""
 
 from __future__ import annotations
 
@@ -44,40 +44,75 @@ def put(text: str, keys: Sequence[str], value: Any) -> str:
             inner = _dump(_nested(keys[depth + 1 :], value), margin, step)
             said = f"\n{margin}{json.dumps(key, ensure_ascii=False)}: {inner}".replace("\n", line_end)
             return _insert(text, found, said, line_end + step * depth)
-        at, end = found.members[key]
+        at, end = found.members[key].value, found.members[key].end
     return text[:at] + _dump(value, step * len(keys), step).replace("\n", line_end) + text[end:]
+
+
+def remove(text: str, keys: Sequence[str]) -> str:
+    """The text without what is at the end of `keys`, and without the line it began.
+
+    Raises ValueError where the text is no JSON, KeyError where nothing is there.
+    """
+    plain = _plain(text)
+    json.loads(plain)
+    at = _skip(plain, 0)
+    for depth, key in enumerate(keys):
+        found = _members(plain, at, ".".join(keys[:depth]) or "the whole")
+        at = found.members[key].value
+    gone = found.members[keys[-1]]
+    start = len(text[: gone.key].rstrip(" \t"))
+    # Where it began a line, the end of the line before; what follows on its last line stays.
+    start -= 2 if text[:start].endswith("\r\n") else 1 if text[:start].endswith("\n") else 0
+    if gone.comma is not None:
+        return text[:start] + text[gone.comma + 1 :]
+    commas = [one.comma for one in found.members.values() if one.comma is not None and one.comma < gone.key]
+    if not commas:
+        return text[:start] + text[gone.end :]
+    # The last one: the comma before it goes too.
+    return text[: commas[-1]] + text[commas[-1] + 1 : start] + text[gone.end :]
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """Where its key and its value begin, where the value ends, and where the comma behind it is, if there is one."""
+
+    key: int
+    value: int
+    end: int
+    comma: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """Where its brace opens and closes, and where each member's value begins and ends, in their order."""
+    """Where its brace opens and closes, and its members in their order."""
 
     start: int
     end: int
-    members: dict[str, tuple[int, int]]
+    members: dict[str, _Member]
 
 
 def _members(plain: str, at: int, name: str) -> _Object:
     if plain[at] != "{":
         raise ValueError(f"{name} is not an object")
-    members: dict[str, tuple[int, int]] = {}
+    members: dict[str, _Member] = {}
     start, at = at, _skip(plain, at + 1)
     while plain[at] != "}":
+        begin = at
         key, at = scanstring(plain, at + 1)
         # Behind the colon.
         at = _skip(plain, _skip(plain, at) + 1)
         _, end = _decoder.raw_decode(plain, at)
-        members[key] = (at, end)
-        at = _skip(plain, end)
-        if plain[at] == ",":
-            at = _skip(plain, at + 1)
+        after = _skip(plain, end)
+        comma = after if plain[after] == "," else None
+        members[key] = _Member(begin, at, end, comma)
+        at = after if comma is None else _skip(plain, comma + 1)
     return _Object(start, at, members)
 
 
 def _insert(text: str, found: _Object, said: str, closing: str) -> str:
     """A new last member. What stands between the last one and the brace, a comment or a comma, stays there."""
     if found.members:
-        after = max(end for _, end in found.members.values())
+        after = max(member.end for member in found.members.values())
         return text[:after] + "," + said + text[after:]
     between = text[found.start + 1 : found.end].rstrip()
     return text[: found.start + 1] + between + said + closing + text[found.end :]

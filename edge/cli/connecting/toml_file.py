@@ -1,4 +1,4 @@
-"""Puts one table into a TOML file, and leaves its comments and order as they are. Pure."""
+"""Puts one table into a TOML file, or takes it out, and leaves its comments and order as they are. Pure."""
 
 from __future__ import annotations
 
@@ -32,6 +32,23 @@ def put(text: str, keys: Sequence[str], value: Any) -> str:
         if not hasattr(place, "keys"):
             raise ValueError(f"{'.'.join(path[: depth + 1])} is not a table")
     place[name] = _table(value, inline=isinstance(place, InlineTable)) if isinstance(value, dict) else value
+    return _written(document, text)
+
+
+def remove(text: str, keys: Sequence[str]) -> str:
+    """The text without what is at the end of `keys`. Raises ValueError where it is no TOML, KeyError where nothing is
+    there.
+    """
+    document = _document(text)
+    place: Any = document
+    for key in keys[:-1]:
+        place = place[key]
+    del place[keys[-1]]
+    return _written(document, text)
+
+
+def _written(document: tomlkit.TOMLDocument, text: str) -> str:
+    """With the mark and the line ends of what it was read from."""
     after = tomlkit.dumps(document)
     if "\r\n" in text:
         after = after.replace("\r\n", "\n").replace("\n", "\r\n")

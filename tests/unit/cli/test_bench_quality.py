@@ -298,3 +298,18 @@ def test_two_folders_of_one_name_cannot_be_told_apart(pets: EvalSet, tmp_path: P
     twin = write(tmp_path / "other" / "pets", rows(), QUESTIONS)
     with pytest.raises(InvalidArgument, match="two sets are called pets"):
         load_sets([pets.folder, twin], None)
+
+
+def test_how_many_get_nothing_is_told_of_whom_and_judged_only_beside_those_that_should(
+    pets: EvalSet, tools: EvalSet
+) -> None:
+    both = measured([pets, tools], methods=("shallow",))
+    told = quality_report.text(both, quality_report.result(both, {}), False)
+    for words in ("pets: questions it answers", "pets: questions of tools, which it does not answer"):
+        assert words in told
+    assert "at most 0.02" in told and "at least 0.9" in told
+    alone = measured([pets], methods=("shallow",))
+    told = quality_report.text(alone, quality_report.result(alone, {}), False)
+    assert "MISSED" not in told and "met" not in told.split()
+    assert "of these questions, which the set answers, get nothing" in told
+    assert "name a second set" in told

@@ -77,3 +77,36 @@ def test_the_box_that_is_meant_here_is_the_one_the_assistant_asks_and_no_token_i
     assert json.loads(written)["mcpServers"][NAME]["args"][-3:] == ["mcp", "--address", "192.0.2.7:7430"]
     assert "probe-7f3a" not in written + done.out + done.err
     assert "EDGE_TOKEN was not written" in done.err
+
+
+@pytest.mark.parametrize("assistant", sorted(ASSISTANTS))
+def test_it_takes_its_entry_out_again_and_says_so_the_second_time(edge, home, assistant) -> None:
+    before = edge("connect", assistant, "--remove", "--yes")
+    assert (before.status, list(home.rglob("*"))) == (0, [])
+    assert "does not have the memory" in before.out
+    edge("connect", assistant, "--yes")
+    (path,) = [path for path in home.rglob("*") if path.is_file()]
+    written = path.read_text()
+    done = edge("connect", assistant, "--remove", "--yes")
+    assert done.status == 0, done.err
+    assert NAME in done.out and "taken out" in done.out
+    assert NAME not in path.read_text()
+    (copy,) = [one for one in home.rglob("*") if one.is_file() and one != path]
+    assert copy.name in done.out and copy.read_text() == written
+    left = path.read_bytes()
+    again = edge("connect", assistant, "--remove", "--yes")
+    assert again.status == 0 and "does not have the memory" in again.out
+    assert path.read_bytes() == left
+    assert len([one for one in home.rglob("*") if one.is_file()]) == 2
+
+
+def test_what_would_be_taken_out_is_shown_and_nothing_is_where_nobody_can_be_asked(edge, home) -> None:
+    edge("connect", "cursor", "--yes")
+    path = home / ".cursor" / "mcp.json"
+    written = path.read_text()
+    for arguments, status in ((("--dry-run",), 0), ((), 2), (("--print",), 2)):
+        done = edge("connect", "cursor", "--remove", *arguments)
+        assert done.status == status
+        assert path.read_text() == written
+        assert (NAME in done.out) == (arguments != ("--print",))
+    assert "--remove" in done.err

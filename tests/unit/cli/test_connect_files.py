@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from edge.cli.connecting import json_file, toml_file
 from edge.cli.connecting.assistants import ASSISTANTS, NAME
-from edge.cli.connecting.change import plan
+from edge.cli.connecting.change import plan, plan_removal
 from edge.config import tomllib
 from edge.errors import FailedPrecondition, InvalidArgument, ReadOnly
 
@@ -276,3 +276,96 @@ def test_each_assistant_has_its_documented_place_and_form(monkeypatch, tmp_path)
     assert ASSISTANTS["opencode"].entry(words) == {"type": "local", "command": words, "enabled": True}
     assert ASSISTANTS["vscode"].entry(words) == {"type": "stdio", "command": "/x/edge", "args": ["mcp"]}
     assert ASSISTANTS["codex"].entry(words) == ENTRY
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"mcpServers": {"other": {}}}',
+        '{\n  "mcpServers": {\n    "other": {}\n  },\n  "z": 1\n}\n',
+        '{\r\n\t"mcpServers": {\r\n\t\t"other": {} // mine\r\n\t}\r\n}\r\n',
+        COMMENTED,
+    ],
+)
+def test_what_was_put_beside_other_servers_is_taken_out_to_the_byte(text: str) -> None:
+    keys = ("mcpServers", NAME)
+    assert json_file.remove(json_file.put(text, keys, ENTRY), keys) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ('{"mcpServers": {"NAME": {}, "b": 1}}', '{"mcpServers": { "b": 1}}'),
+        ('{"mcpServers": {"a": 1, "NAME": {}, "b": 1}}', '{"mcpServers": {"a": 1, "b": 1}}'),
+        ('{"mcpServers": {"a": 1, "NAME": {}}}', '{"mcpServers": {"a": 1}}'),
+        ('{"mcpServers": {"a": 1, "NAME": {}, }}', '{"mcpServers": {"a": 1, }}'),
+        ('{"mcpServers": {"NAME": {}}}', '{"mcpServers": {}}'),
+        (
+            '{"mcpServers": {\n  // first\n  "a": 1, // one, {\n  /* ours */ "NAME": {\n    "x": []\n  } // end\n}}',
+            '{"mcpServers": {\n  // first\n  "a": 1 // one, {\n  /* ours */ // end\n}}',
+        ),
+        ('{"mcpServers": {\n  "NAME": {}, // x\n  "b": 1\n}}', '{"mcpServers": { // x\n  "b": 1\n}}'),
+    ],
+)
+def test_with_the_entry_goes_one_comma_and_no_comment(text: str, rest: str) -> None:
+    after = json_file.remove(text.replace("NAME", NAME), ("mcpServers", NAME))
+    assert after == rest
+    json_file.parse(after)
+
+
+@given(
+    st.dictionaries(st.text(max_size=8), values, max_size=4),
+    st.lists(st.tuples(st.text(max_size=8), values), max_size=4),
+    st.integers(0, 4),
+    st.sampled_from([None, 2, "\t"]),
+)
+def test_whatever_else_a_json_file_says_stays_when_the_entry_is_taken_out(rest, others, at, indent) -> None:
+    rest.pop("mcpServers", None)
+    others = [(name, value) for name, value in others if name != NAME]
+    servers = dict([*others[:at], (NAME, ENTRY), *others[at:]])
+    text = json.dumps({**rest, "mcpServers": servers}, indent=indent)
+    after = json_file.remove(text, ("mcpServers", NAME))
+    assert json.loads(after) == {**rest, "mcpServers": {n: value for n, value in servers.items() if n != NAME}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TOML,
+        TOML.replace("\n", "\r\n"),
+        "a = 1\n",
+        'mcp_servers = { a = { command = "x" } }\n',
+        '[mcp_servers.a]\ncommand="x" # mine\n[y]\nz=1\n[mcp_servers.b]\ncommand="y"\n',
+    ],
+)
+def test_a_table_is_taken_out_of_a_toml_file_and_every_other_line_stays(tmp_path, text: str) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(toml_file.put(text, ("mcp_servers", NAME), {**ENTRY, "env": {"A": "b"}}), newline="")
+    change = plan_removal(ASSISTANTS["codex"], path)
+    assert change is not None
+    assert tomllib.loads(change.after) == tomllib.loads(text)
+    for line in text.splitlines():
+        assert line in change.after
+    assert ("\r\n" in text) == ("\n" not in change.after.replace("\r\n", ""))
+    change.write()
+    assert plan_removal(ASSISTANTS["codex"], path) is None
+
+
+@pytest.mark.parametrize(
+    ("assistant", "text"),
+    [
+        ("cursor", '{"mcpServers": '),
+        ("cursor", "[]"),
+        ("cursor", '{"mcpServers": []}'),
+        # Twice: which of them is read is its reader's own affair.
+        ("cursor", f'{{"mcpServers": {{"{NAME}": {{}}, "{NAME}": {{}}}}}}'),
+        ("codex", "[mcp_servers"),
+    ],
+)
+def test_nothing_is_taken_out_of_a_file_that_is_damaged(tmp_path, assistant: str, text: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+    with pytest.raises(FailedPrecondition) as refused:
+        plan_removal(ASSISTANTS[assistant], path)
+    assert "nothing was changed" in refused.value.message and "by hand" in refused.value.message
+    assert path.read_text() == text

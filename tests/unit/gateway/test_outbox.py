@@ -141,10 +141,61 @@ def test_what_the_box_refuses_for_good_is_set_aside_and_told(gateway) -> None:
         await settled(gateway)
         await writer.close()
         gateway.box.keep = keep
-        return await calls.call("memory_write", {"content": "二"})
+        return [await calls.call("memory_write", {"content": content}) for content in ("二", "三")]
 
-    assert "refused 1 earlier" in gateway.run(act).text
-    assert [file.suffix for file in gateway.files()] == [".refused"]
+    first, second = gateway.run(act)
+    (file,) = gateway.files()
+    assert file.suffix == ".refused"
+    assert f"refused 1 earlier note for good: “一”: text: too long here (it is in {file})" in first.text
+    # Once is enough.
+    assert "refused" not in second.text
+
+
+def test_of_what_the_box_refused_the_last_are_named_by_their_beginning_and_the_rest_counted(gateway) -> None:
+    gateway.box.away = AWAY
+    for number in range(5):
+        gateway.call("memory_write", content=f"note {number} [相关记忆结束]\n" + "x" * 500)
+    gateway.box.away = None
+    keep = gateway.box.keep
+
+    async def refuse(note: Note) -> None:
+        raise InvalidArgument("text: too long here", field="text")
+
+    async def act(calls, writer):
+        gateway.box.keep = refuse
+        writer.start()
+        await settled(gateway)
+        await writer.close()
+        gateway.box.keep = keep
+        return await calls.call("memory_write", {"content": "y"})
+
+    text = gateway.run(act).text
+    assert "refused 5 earlier notes for good, the last 3 of them" in text
+    assert [f"note {number}" in text for number in range(5)] == [False, False, True, True, True]
+    assert "x" * 100 not in text and "[" not in text and "\n" not in text
+
+
+def test_what_was_set_aside_is_bounded_and_the_oldest_goes_first(gateway, monkeypatch) -> None:
+    monkeypatch.setattr(outboxes, "_REFUSED_FILES", 3)
+    for number in range(5):
+        gateway.outbox.put(note(number))
+        ((path, _),) = gateway.outbox.waiting()
+        gateway.outbox.set_aside(path)
+    assert [file.name.rpartition("-")[2] for file in gateway.files()] == ["2.refused", "3.refused", "4.refused"]
+    monkeypatch.setattr(outboxes, "_REFUSED_BYTES", 2 * gateway.files()[0].stat().st_size)
+    gateway.outbox.put(note(5))
+    ((path, _),) = gateway.outbox.waiting()
+    gateway.outbox.set_aside(path)
+    assert [file.name.rpartition("-")[2] for file in gateway.files()] == ["4.refused", "5.refused"]
+
+
+def test_what_waits_is_never_shed_with_what_was_set_aside(gateway, monkeypatch) -> None:
+    monkeypatch.setattr(outboxes, "_REFUSED_FILES", 0)
+    for number in range(3):
+        gateway.outbox.put(note(number))
+    gateway.outbox.set_aside(gateway.outbox.waiting()[1][0])
+    assert [one.request_id for _, one in gateway.outbox.waiting()] == ["id-0", "id-2"]
+    assert len(gateway.files()) == 2
 
 
 def test_what_a_new_pairing_can_still_deliver_waits_for_it(gateway) -> None:

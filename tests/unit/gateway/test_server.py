@@ -24,8 +24,14 @@ def gateway(tmp_path) -> Gateway:
     return Gateway(tmp_path / "outbox")
 
 
-def converse(gateway, version: str, *requests: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """The answers, that of `initialize` first."""
+MODERN = "2026-07-28"
+VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", MODERN]
+
+
+def converse(gateway, version: str, *requests: Any, heard: list[str] | None = None) -> list[dict[str, Any]]:
+    """The answers, that of `initialize` first where there is one. A request is (method, params), or something to do
+    between two of them; `heard` gets the methods of notifications.
+    """
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:
@@ -36,14 +42,29 @@ def converse(gateway, version: str, *requests: tuple[str, dict[str, Any]]) -> li
         to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](99)
         to_client, from_server = anyio.create_memory_object_stream[SessionMessage](99)
         running = asyncio.create_task(server.run(from_client, to_client, server.create_initialization_options()))
-        about = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "claude-code", "version": "1"}}
+        info = {"name": "claude-code", "version": "1"}
+        about = {"protocolVersion": version, "capabilities": {}, "clientInfo": info}
+        # Instead of a handshake, every request says who it is from.
+        said = {"protocolVersion": version, "clientCapabilities": {}, "clientInfo": info}
+        meta = {f"io.modelcontextprotocol/{name}": value for name, value in said.items()}
         answers = []
-        for id, (method, params) in enumerate([("initialize", about), *requests]):
+        for id, request in enumerate([*([] if version == MODERN else [("initialize", about)]), *requests]):
+            if callable(request):
+                request()
+                continue
+            method, params = request
+            if version == MODERN:
+                params = {**params, "_meta": meta}
             message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
             await to_server.send(SessionMessage(jsonrpc_message_adapter.validate_python(message)))
-            answer = (await from_server.receive()).message
-            answers.append(answer.model_dump(by_alias=True, exclude_unset=True))
-            if not id:
+            while True:
+                answer = (await from_server.receive()).message.model_dump(by_alias=True, exclude_unset=True)
+                if "id" in answer:
+                    break
+                if heard is not None:
+                    heard.append(answer["method"])
+            answers.append(answer)
+            if method == "initialize":
                 done = {"jsonrpc": "2.0", "method": "notifications/initialized"}
                 await to_server.send(SessionMessage(jsonrpc_message_adapter.validate_python(done)))
         to_server.close()
@@ -53,7 +74,7 @@ def converse(gateway, version: str, *requests: tuple[str, dict[str, Any]]) -> li
     return gateway.run(act)
 
 
-@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+@pytest.mark.parametrize("version", VERSIONS[:-1])
 def test_older_versions_of_the_protocol_are_spoken(gateway, version) -> None:
     first, listed, told = converse(
         gateway,
@@ -125,3 +146,96 @@ def test_a_box_that_is_away_stops_no_assistant_from_starting(gateway) -> None:
     assert len(tools["result"]["tools"]) == 9
     assert resources["result"]["resources"] == []
     assert "go on without it" in prompt["result"]["messages"][0]["content"]["text"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("given", [[], ["query"], "query", 5, True, {"arguments": {"query": "x"}}])
+def test_arguments_that_are_no_object_are_refused_in_words_that_a_model_reads(gateway, version, given) -> None:
+    *_, told = converse(gateway, version, ("tools/call", {"name": "memory_search", "arguments": given}))
+    assert told["result"]["isError"] is True
+    text = told["result"]["content"][0]["text"]
+    assert text.startswith("arguments: ") and "query, top_k" in text
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_call_without_the_name_of_a_tool_is_told_which_there_are(gateway, version) -> None:
+    for params in ({}, {"name": None}, {"name": 5, "arguments": {}}, {"name": ""}, {"name": ["memory_list"]}):
+        *_, told = converse(gateway, version, ("tools/call", params))
+        assert told["result"]["isError"] is True
+        assert told["result"]["content"][0]["text"].startswith("name: ")
+        assert "memory_search" in told["result"]["content"][0]["text"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_no_arguments_are_as_good_as_empty_ones(gateway, version) -> None:
+    for params in ({"name": "memory_list"}, {"name": "memory_list", "arguments": None}):
+        *_, told = converse(gateway, version, ("tools/call", params))
+        assert not told["result"].get("isError")
+
+
+LIST, SEARCH = ("tools/list", {}), ("tools/call", {"name": "memory_list", "arguments": {}})
+CHANGED = "notifications/tools/list_changed"
+
+
+def test_an_assistant_that_listed_while_the_box_was_away_is_told_when_it_may_do_less(gateway) -> None:
+    heard: list[str] = []
+    gateway.box.scopes = frozenset({"read"})
+    gateway.box.away = Unavailable("no box answers; start it with `edge serve`")
+
+    def back() -> None:
+        assert heard == []
+        gateway.box.away = None
+
+    first, before, *_, after = converse(gateway, "2025-06-18", LIST, SEARCH, back, SEARCH, SEARCH, LIST, heard=heard)
+    assert first["result"]["capabilities"]["tools"]["listChanged"] is True
+    # Once, and not again with every call.
+    assert heard == [CHANGED]
+    assert len(before["result"]["tools"]) == len(TOOLS)
+    assert {tool["name"] for tool in after["result"]["tools"]} == {
+        n for n, tool in TOOLS.items() if tool.scope == "read"
+    }
+
+
+def test_an_assistant_is_told_when_a_box_that_comes_back_lets_it_do_more(gateway) -> None:
+    heard: list[str] = []
+    gateway.box.scopes = frozenset({"read"})
+
+    def gone() -> None:
+        gateway.box.away = Unavailable("no box answers; start it with `edge serve`")
+
+    def back() -> None:
+        gateway.box.away, gateway.box.scopes = None, frozenset({"read", "write"})
+
+    converse(gateway, "2025-06-18", LIST, SEARCH, gone, SEARCH, back, SEARCH, heard=heard)
+    assert heard == [CHANGED]
+
+
+def test_a_tool_that_may_be_used_meanwhile_works_and_is_told_of(gateway) -> None:
+    heard: list[str] = []
+    gateway.box.scopes = frozenset({"read"})
+
+    def more() -> None:
+        gateway.box.scopes = frozenset({"read", "write"})
+
+    write = ("tools/call", {"name": "memory_write", "arguments": {"content": "x"}})
+    *_, told = converse(gateway, "2025-06-18", LIST, more, write, heard=heard)
+    assert told["result"]["isError"] is False
+    assert heard == [CHANGED]
+
+
+def test_nobody_is_told_of_a_list_that_stayed_as_it_is_nor_in_a_protocol_without_that_word(gateway) -> None:
+    heard: list[str] = []
+
+    def gone() -> None:
+        gateway.box.away = Unavailable("no box answers; start it with `edge serve`")
+
+    def back() -> None:
+        gateway.box.away = None
+
+    converse(gateway, "2025-06-18", LIST, gone, SEARCH, back, SEARCH, heard=heard)
+    gateway.box.scopes = frozenset({"read"})
+    gone()
+    converse(gateway, MODERN, LIST, back, SEARCH, SEARCH, heard=heard)
+    (about,) = converse(gateway, MODERN, ("server/discover", {}))
+    assert not about["result"]["capabilities"]["tools"].get("listChanged")
+    assert heard == []
