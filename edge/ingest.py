@@ -147,6 +147,8 @@ NOISE = "NOISE"
 WORDS_ONLY = "WORDS_ONLY"
 # Of each rule.
 _SAMPLES = 3
+# Turns that were kept out, and are not counted again when they are sent again: more than a client has on its way.
+_COUNTED = 4096
 
 
 @dataclass(eq=False)
@@ -159,6 +161,8 @@ class Ingest:
     # Fingerprints that the log has and the database not yet; touched on the log's thread and the database's.
     _recent: dict[bytes, tuple[str, ...]] = field(default_factory=dict)
     _samples: dict[str, deque[Sample]] = field(default_factory=dict)
+    # Fingerprints of what was kept out and counted, the newest last. Only here: of noise nothing is kept on the disk.
+    _counted: dict[bytes, None] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def store(self, turns: Sequence[Turn]) -> Future[Stored]:
@@ -169,12 +173,14 @@ class Ingest:
         drafts = [self._draft(turn) for turn in turns]
         results: list[TurnResult] = []
         chosen: list[Draft] = []
+        noise: dict[bytes, str] = {}
 
         def decide() -> Batch:
             results.extend(self._judge(drafts, chosen))
             with self._lock:
                 self._recent.update((draft.fingerprint, _ids(draft)) for draft in chosen)
-            return Batch(tuple(chosen), _tally(results))
+            noise.update(self._new_noise(results))
+            return Batch(tuple(chosen), _tally(results, noise))
 
         answer: Future[Stored] = promise()
 
@@ -182,6 +188,9 @@ class Ingest:
             error = logged.exception()
             if error is not None:
                 self._settled(chosen)
+                with self._lock:
+                    for print_ in noise:
+                        self._counted.pop(print_, None)
                 answer.set_exception(error)
                 return
             own: Future[Mapping[bytes, EdgeError]] = promise()
@@ -203,6 +212,7 @@ class Ingest:
         """The names in them may be what is being forgotten."""
         with self._lock:
             self._samples.clear()
+            self._counted.clear()
 
     def _draft(self, turn: Turn) -> Draft:
         admitted = self.gate.admit(turn, self.ledger.before)
@@ -248,6 +258,20 @@ class Ingest:
             reason=NOISE,
         )
         return TurnResult(TurnState.FILTERED, draft.fingerprint, error=error, rule=rule)
+
+    def _new_noise(self, results: Sequence[TurnResult]) -> dict[bytes, str]:
+        """What a rule of noise kept out, by fingerprint, and was not counted a moment ago; it is from now on."""
+        found: dict[bytes, str] = {}
+        with self._lock:
+            for result in results:
+                if result.error is not None and result.error.reason == NOISE:
+                    if result.fingerprint not in self._counted:
+                        found[result.fingerprint] = result.rule
+                    self._counted.pop(result.fingerprint, None)
+                    self._counted[result.fingerprint] = None
+            for print_ in list(islice(self._counted, max(0, len(self._counted) - _COUNTED))):
+                del self._counted[print_]
+        return found
 
     def _applied(
         self,
@@ -310,12 +334,10 @@ def _after(own: Future[_T], other: Future[None]) -> Future[_T]:
     return done
 
 
-def _tally(results: Sequence[TurnResult]) -> Mapping[str, int]:
-    """What was kept out by a rule of noise, each time that it came; and what was taken out of what is kept."""
-    counts: Counter[str] = Counter()
+def _tally(results: Sequence[TurnResult], noise: Mapping[bytes, str]) -> Mapping[str, int]:
+    """What was kept out by a rule of noise, and what was taken out of what is kept."""
+    counts: Counter[str] = Counter(f"noise/{rule}" for rule in noise.values())
     for result in results:
-        if result.error is not None and result.error.reason == NOISE:
-            counts[f"noise/{result.rule}"] += 1
         for name, count in result.hidden.items():
             counts[f"secret/{name}"] += count
     return counts

@@ -180,6 +180,10 @@ class MemoryReader(Protocol):
         """The living memories of a filter, ascending; None when there are more than `limit`."""
         ...
 
+    def any_archived(self) -> bool:
+        """Whether anything is archived at all."""
+        ...
+
     def vectors(self, model: str, rowids: RowIds) -> tuple[RowIds, Matrix]:
         """Stored vectors of those that have one, same order."""
         ...

@@ -22,6 +22,7 @@ from edge.backlog import Backlog
 from edge.config import Config
 from edge.errors import EdgeError, Exhausted, InvalidArgument, NotFound, ReadOnly, Unavailable
 from edge.ledger.disk import left
+from edge.ledger.erase import Unfinished as Unfinished  # what forgetting in a space may raise
 from edge.ports import Clock, Lexicon
 from edge.space import Space
 from edge.types import Micros, ModelInfo, Piece, check_space

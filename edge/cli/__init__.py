@@ -31,6 +31,7 @@ _COMMANDS = {
     "state": ("state", "Keep the state of a task, so that an agent resumes."),
     "forget": ("forget", "Erase memories for good."),
     "candidates": ("candidates", "Confirm or reject what was proposed."),
+    "archive": ("archive", "Put memories away, or bring them back."),
     "undo": ("undo", "Take back what was done."),
     "status": ("status", "How the box is."),
     "space": ("space", "List, make and delete spaces."),

@@ -61,7 +61,7 @@ def list_(
 def _verdict(name: str, done: str, words: str) -> None:
     @command.command(name, help=words)
     @click.argument("ids", nargs=-1, metavar="ID|URI...")
-    @click.option("--all", "all_", is_flag=True, help="All there are; asks first on a terminal.")
+    @click.option("--all", "all_", is_flag=True, help="All there are; asks first, or needs --yes.")
     @click.option("--yes", is_flag=True, help="Do not ask.")
     @options.spaces
     @options.as_json_too
@@ -80,30 +80,24 @@ def _verdict(name: str, done: str, words: str) -> None:
         with options.connect(address, data) as box:
             if all_:
                 ids = tuple(memory.id for memory in box.candidates(spaces=spaces, level="abstract"))
-                if not (yes or json_) and sys.stdin.isatty():
-                    click.confirm(f"{name.capitalize()} all {len(ids):,} candidates?", abort=True)
+                if ids and not yes:
+                    _ask(name, len(ids))
             verdict: Callable[[Any], Any] = getattr(box, name)
             reviewed = verdict(ids[0] if len(ids) == 1 and not all_ else list(ids))
-        _tell(reviewed, done, json_)
+        from edge.cli.memories import tell_reviewed
+
+        tell_reviewed(reviewed, done, "it is no candidate (any more)", json_)
         return 0
 
 
-def _tell(reviewed: Any, done: str, json_: bool) -> None:
-    from edge.cli.memories import memory_dict
-    from edge.cli.show import as_json, one_line
+def _ask(name: str, count: int) -> None:
+    """Aborts unless the user says yes. Raises InvalidArgument where nobody can be asked."""
+    from edge.cli.show import counted
 
-    if json_:
-        memories = [memory_dict(memory) for memory in reviewed.memories]
-        passed_over, events = list(reviewed.passed_over), list(reviewed.event_ids)
-        click.echo(as_json({"memories": memories, "passed_over": passed_over, "event_ids": events}))
-        return
-    click.echo(f"{done} {len(reviewed.memories):,}")
-    for id_ in reviewed.passed_over[:10]:
-        click.echo(f"passed over, since it is no candidate (any more): {one_line(id_)}", err=True)
-    if len(reviewed.passed_over) > 10:
-        click.echo(f"and {len(reviewed.passed_over) - 10:,} more", err=True)
-    for event in reviewed.event_ids:
-        click.echo(f"to take it back: edge undo {one_line(event)}")
+    what = counted(count, "candidate", "candidates")
+    if not sys.stdin.isatty():
+        raise InvalidArgument(f"yes: this would {name} {what}; say --yes to do it", field="yes")
+    click.confirm(f"{name.capitalize()} {what}?", abort=True)
 
 
 _verdict("confirm", "confirmed", "Keep these: they are known from now on.")

@@ -88,7 +88,7 @@ def command(
             _ask(box, ids, spaces, chosen, now)
         receipt = box.forget(ids, spaces=spaces, dry_run=dry_run, now=now, **chosen)
     _tell(receipt, json_, receipt_file)
-    return 0
+    return left(receipt)
 
 
 def _places(ids: tuple[str, ...]) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -154,8 +154,18 @@ def _tell(receipt: Any, json_: bool, file: Path | None) -> None:
         )
 
 
+def left(receipt: Any) -> int:
+    """The exit status of a forget: 1, and what to do, where a damaged file may still have some of it."""
+    from edge.cli.show import one_line
+
+    if not receipt.unfinished:
+        return 0
+    click.echo(f"edge: {one_line(receipt.unfinished)}", err=True)
+    return 1
+
+
 def receipt_dict(receipt: Any) -> dict[str, Any]:
-    """All of a receipt."""
+    """All of a receipt; times RFC 3339."""
     from edge.cli.show import rfc3339
 
     return {
@@ -171,7 +181,10 @@ def receipt_dict(receipt: Any) -> dict[str, Any]:
         "snapshots_dropped": receipt.snapshots_dropped,
         "memory_ids": list(receipt.memory_ids),
         "marks": list(receipt.marks),
-        "erased_at": rfc3339(receipt.erased_at) if receipt.HasField("erased_at") else "",
+        # While it is only hidden: until when it can be undone.
+        "erases_at": rfc3339(receipt.erased_at) if receipt.HasField("erased_at") else None,
+        # Which damaged file may still have some of it, and what to do.
+        "unfinished": receipt.unfinished,
     }
 
 

@@ -15,6 +15,7 @@ from edge.cli.uri import get, parse
 @click.argument("uri", default="")
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="How many at most.")
 @options.selecting
+@options.archived
 @click.option(
     "--level",
     type=click.Choice(["abstract", "overview", "detail"]),
@@ -28,6 +29,7 @@ def command(
     since: str | None,
     until: str | None,
     tags: tuple[str, ...],
+    archived: bool,
     level: str | None,
     json_: bool,
     address: str | None,
@@ -41,8 +43,10 @@ def command(
         if place.id:
             memories = [get(box, place, level, "uri")]
         else:
+            which["include_archived"] = archived
+            # Not kept by a name: a page that is left open is closed while its client is there.
             memories = list(itertools.islice(box.list(level=level, page_size=min(limit, 1000), **which), limit))
-    from edge.cli.memories import memory_dict
+    from edge.cli.memories import away, memory_dict
     from edge.cli.show import as_json, local, one_line
 
     if json_:
@@ -50,7 +54,8 @@ def command(
         return 0
     for memory in memories:
         text = one_line(memory.text)
-        click.echo(f"{one_line(memory.id)}  {local(memory.occurred_at)}  {one_line(memory.source)}  {text}")
+        where = f"{local(memory.occurred_at)}  {one_line(memory.source)}{away(memory)}"
+        click.echo(f"{one_line(memory.id)}  {where}  {text}")
     if not memories:
         click.echo("nothing here; `edge ls` alone lists all that you may read", err=True)
     return 0

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import click
 import msgpack
 
-from edge.cli.show import bar, lines, local, one_line, rfc3339
+from edge.cli.show import as_json, bar, lines, local, one_line, rfc3339
 
 SIGNALS = ("semantic", "lexical", "association", "time", "recency", "frequency", "weight")
 _STATES = ("unspecified", "temporary", "candidate", "confirmed", "superseded", "rejected", "forgotten", "cold")
@@ -74,11 +75,34 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
 
 
+def tell_reviewed(reviewed: Any, done: str, why_not: str, json_: bool) -> None:
+    """Prints what became of memories that were named: `done` with a number, and `why_not` of those passed over."""
+    if json_:
+        memories = [memory_dict(memory) for memory in reviewed.memories]
+        passed_over, events = list(reviewed.passed_over), list(reviewed.event_ids)
+        click.echo(as_json({"memories": memories, "passed_over": passed_over, "event_ids": events}))
+        return
+    click.echo(f"{done} {len(reviewed.memories):,}")
+    for id_ in reviewed.passed_over[:10]:
+        click.echo(f"passed over, since {why_not}: {one_line(id_)}", err=True)
+    if len(reviewed.passed_over) > 10:
+        click.echo(f"and {len(reviewed.passed_over) - 10:,} more", err=True)
+    for event in reviewed.event_ids:
+        click.echo(f"to take it back: edge undo {one_line(event)}")
+
+
+def away(memory: Any) -> str:
+    """Behind where it is from: that it is not at hand; empty when it is."""
+    if not memory.archived:
+        return ""
+    return "  (rejected)" if memory_dict(memory)["state"] == "rejected" else "  (archived)"
+
+
 def hit_lines(rank: int, hit: Any, *, explain: bool = False) -> str:
     """Rank, score, date, source, text and id; with `explain` the signals as bars."""
     memory = hit.memory
     parts = [
-        f"{rank:2d}. {hit.score:.3f}  {local(memory.occurred_at)}  {one_line(memory.source) or '-'}"
+        f"{rank:2d}. {hit.score:.3f}  {local(memory.occurred_at)}  {one_line(memory.source) or '-'}{away(memory)}"
         + ("" if hit.relevance >= 1 else "  (far from the question)"),
         lines(memory.text, "    "),
         f"    {one_line(memory.id)}",

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from edge.config import DEFAULT_PORT
+from edge.errors import EdgeError
 
 if TYPE_CHECKING:
     from edge.client import Client
@@ -23,7 +28,7 @@ level = click.option(
     "--level", type=click.Choice(["abstract", "overview", "detail"]), default="detail", help="How much of each memory."
 )
 spaces = click.option("--space", "spaces", multiple=True, metavar="S", help="public, work or private/NAME; repeatable.")
-
+archived = click.option("--archived", is_flag=True, help="Also what is in the archive, or was rejected.")
 
 _FINGERPRINT = "edge.cli.options.tls_fingerprint"
 
@@ -67,11 +72,30 @@ def selection(since: str | None, until: str | None, tags: tuple[str, ...]) -> di
     return found
 
 
-def connect(address: str | None, data: Path | None, **options: Any) -> Client:
-    """The client of the box that the options name."""
+@contextmanager
+def connect(address: str | None, data: Path | None, **options: Any) -> Iterator[Client]:
+    """The client of the box that the options name. What fails names the folder whose box was meant and does not run."""
     from edge.client import Client
 
-    return Client.connect(address, data=data, tls_fingerprint=given_fingerprint(), **options)
+    with Client.connect(address, data=data, tls_fingerprint=given_fingerprint(), **options) as box:
+        try:
+            yield box
+        except EdgeError as error:
+            error.message = _placed(error, box.address, address, data)
+            raise
+
+
+def _placed(error: EdgeError, asked: str, address: str | None, data: Path | None) -> str:
+    """The message, with where the box was looked for if that is not where it was named."""
+    gone = error.reason == "UNREACHABLE"
+    if data is not None and not address:
+        return f"no box runs on {data}; start it with `edge serve --data {data}`" if gone else error.message
+    folder = os.environ.get("EDGE_DATA")
+    if address or os.environ.get("EDGE_ADDRESS") or not folder or asked != f"127.0.0.1:{DEFAULT_PORT}":
+        return error.message
+    if gone:
+        return f"no box runs on {folder} (EDGE_DATA), and none answers at {asked}; start it with `edge serve`"
+    return f"{error.message} (this is from {asked}: no box runs on {folder} (EDGE_DATA); `edge serve` starts that one)"
 
 
 def given_fingerprint() -> str | None:

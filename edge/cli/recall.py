@@ -20,6 +20,7 @@ DEPTHS = ("auto", "auto", "shallow", "deep")
 @click.option("--top-k", type=int, metavar="N", help="How many, 1 to 200 (default: 5).")
 @options.spaces
 @options.selecting
+@options.archived
 @options.level
 @click.option("--context", is_flag=True, help="Print the block for a model's context instead.")
 @click.option("--relevant", is_flag=True, help="Show nothing, rather than what is nearest, when nothing bears on it.")
@@ -35,6 +36,7 @@ def command(
     since: str | None,
     until: str | None,
     tags: tuple[str, ...],
+    archived: bool,
     level: str,
     context: bool,
     relevant: bool,
@@ -61,6 +63,7 @@ def command(
             level=level,
             with_context=context,
             only_relevant=relevant,
+            include_archived=archived,
             # A single question needs no stream.
             timeout=30.0,
             **which,

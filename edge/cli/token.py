@@ -10,7 +10,7 @@ import click
 
 from edge.cli import options
 from edge.cli.show import as_json, local, one_line, rfc3339, table
-from edge.errors import InvalidArgument, PermissionDenied
+from edge.errors import EdgeError, InvalidArgument, PermissionDenied
 
 _SCOPES = ("read", "write", "delete", "admin")
 _READ = 1 + _SCOPES.index("read")
@@ -47,7 +47,7 @@ def create(name: str, grants: tuple[str, ...], json_: bool, address: str | None,
         click.echo(made.secret)
         click.echo(
             f"the token of {one_line(made.token.name)} ({_grants(made.token)}); it is shown this once. "
-            "Give it to the client as EDGE_TOKEN, with EDGE_ADDRESS and EDGE_TLS_FINGERPRINT",
+            f"Give it to the client as EDGE_TOKEN, with {_where(box)}",
             err=True,
         )
         taken_over = _taken_over(box, made.token)
@@ -97,6 +97,18 @@ def revoke(id_or_name: str, json_: bool, address: str | None, data: Path | None)
         token = box.revoke_token(id_or_name)
     click.echo(as_json(token_dict(token)) if json_ else f"revoked the token of {one_line(token.name)}")
     return 0
+
+
+def _where(box: Any) -> str:
+    """What its client needs besides. Only what other machines reach has a certificate."""
+    from edge.client.address import is_local
+
+    reached: list[str] = []
+    with contextlib.suppress(EdgeError):
+        reached = [one for one in box.status().addresses if not one.startswith("unix:")]
+    if reached and all(map(is_local, reached)):
+        return f"EDGE_ADDRESS={one_line(reached[0])}"
+    return "EDGE_ADDRESS, and from another machine EDGE_TLS_FINGERPRINT"
 
 
 def _taken_over(box: Any, token: Any) -> Any:

@@ -65,7 +65,7 @@ def command(
                     f"yes: the last deed was “{_words(would.undone)}”. {_FORGETS}; say --yes to do it", field="yes"
                 )
         done = box.undo(event, dry_run=dry_run)
-    from edge.cli.forget import receipt_dict
+    from edge.cli.forget import left, receipt_dict
     from edge.cli.show import as_json, one_line
 
     receipt = receipt_dict(done.receipt) if done.HasField("receipt") else None
@@ -74,13 +74,13 @@ def command(
     if json_:
         undone = {"event_id": done.event_id, "dry_run": dry_run, "undone": deed_dict(done.undone), "receipt": receipt}
         click.echo(as_json(undone))
-        return 0
+        return left(done.receipt)
     click.echo(f"{'would undo' if dry_run else 'undone'}: {_words(done.undone)}")
-    if receipt is not None and not receipt["erased_at"]:
+    if receipt is not None and receipt["erases_at"] is None:
         click.echo(f"erased for good; receipt {one_line(receipt['id'])}")
     elif done.event_id:
         click.echo(f"to have it again: edge undo {one_line(done.event_id)}")
-    return 0
+    return left(done.receipt)
 
 
 def _show(deeds: Any, json_: bool) -> None:

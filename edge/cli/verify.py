@@ -46,7 +46,16 @@ def command(erased: Path | None, backups: tuple[Path, ...], json_: bool, data: P
     else:
         for problem in report.problems:
             click.echo(one_line(problem))
-        counts = ", ".join(f"{count:,} {name}" for name, count in report.counts.items())
+        counts = ", ".join(_counted(count, name) for name, count in report.counts.items())
         clean = "erased: nothing of the receipt is in" if erased is not None else "clean:"
-        click.echo(f"{len(report.problems)} problems; {counts}" if report.problems else f"{clean} {counts}")
+        problems = len(report.problems)
+        click.echo(f"{_counted(problems, 'problems')}; {counts}" if problems else f"{clean} {counts}")
     return 1 if report.problems else 0
+
+
+def _counted(count: int, plural: str) -> str:
+    """The number with its noun, of which the plural is known: 1 space, 2 damaged lines."""
+    noun = plural.replace("_", " ")
+    if count == 1:
+        noun = noun[:-3] + "y" if noun.endswith("ies") else noun.removesuffix("s")
+    return f"{count:,} {noun}"

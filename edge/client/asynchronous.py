@@ -212,7 +212,8 @@ class AsyncClient(Household, Reviewing, Working):
         """Erases for good, by ids (or URIs) or by selection; the receipt says what went, in numbers.
 
         Where the box leaves time to undo it, `erased_at` of the receipt says until when; `now` does not wait for that,
-        and without ids and selection erases all that is only hidden so far.
+        and without ids and selection erases all that is only hidden so far. `unfinished` of the receipt names damaged
+        cold files that may still have some of it, and says what to do; else it is empty.
         """
         request = memory_pb2.ForgetRequest(
             ids=strings(ids, "ids"),

@@ -1,4 +1,4 @@
-"""Deciding on what was proposed, and taking back what was done. A part of AsyncClient."""
+"""Deciding on what was proposed, archiving, and taking back what was done. A part of AsyncClient."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """Candidates that were decided on; ids that are none, or not here; and what to undo it by."""
+    """Memories that were decided on, or moved; ids that are passed over; and what to undo it by."""
 
     memories: Sequence[Memory]
     passed_over: Sequence[str]
@@ -45,6 +45,26 @@ class Reviewing:
     async def reject(self, ids: str | Sequence[str], *, timeout: float | None = None) -> Reviewed:
         """Candidates are turned down: out of recalls and lists. See `confirm`."""
         return await self._review(ids, memory_pb2.VERDICT_REJECT, timeout)
+
+    async def archive(
+        self, ids: str | Sequence[str], *, restore: bool = False, timeout: float | None = None
+    ) -> Reviewed:
+        """Takes memories (ids or URIs) out of normal recalls and lists; with `restore` brings them back. Those that are
+        so already, are replaced or rejected, or are not here, are passed over; raises NotFound where none is here. Each
+        thousand is an event of its own."""
+        wanted = [string(ids, "ids")] if isinstance(ids, str) else strings(ids, "ids")
+        memories: list[Memory] = []
+        passed_over: list[str] = []
+        event_ids: list[str] = []
+        for start in range(0, len(wanted), _AT_ONCE):
+            request = memory_pb2.ArchiveRequest(ids=wanted[start : start + _AT_ONCE], restore=restore)
+            response: memory_pb2.ArchiveResponse = await self._line.call(
+                "memory", "Archive", request, timeout, again=False
+            )
+            memories += response.memories
+            passed_over += response.passed_over
+            event_ids += response.event_ids
+        return Reviewed(memories, passed_over, event_ids)
 
     async def undo(self, event_id: str = "", *, dry_run: bool = False, timeout: float | None = None) -> UndoResponse:
         """Takes back what was done; empty: the caller's own last that can be undone. `deeds` gives ids.

@@ -164,6 +164,10 @@ class Client:
         """See AsyncClient.reject."""
         return self._run(self._client.reject(ids, **options))
 
+    def archive(self, ids: str | Sequence[str], **options: Any) -> Reviewed:
+        """See AsyncClient.archive."""
+        return self._run(self._client.archive(ids, **options))
+
     def undo(self, event_id: str = "", **options: Any) -> UndoResponse:
         """See AsyncClient.undo."""
         return self._run(self._client.undo(event_id, **options))
@@ -283,7 +287,8 @@ class Client:
             while item := self._run(following()):
                 yield item[0]
         finally:
-            self._run(leave())
+            # Of a closed client too: one who stopped reading may let go of the series after that.
+            run(leave())
 
     def _run(self, work: Coroutine[Any, Any, _T]) -> _T:
         if self._closed:

@@ -62,17 +62,18 @@ class ColdFiles:
     def erase(self, numbers: Collection[int]) -> int:
         """Takes the lines of these numbers out; how many files were written anew. May be repeated.
 
-        Where a file is damaged nobody can tell whether it has them: it is left, and raised when the others are done.
+        Where files are damaged nobody can tell whether they have them: they are left, and raised when the others are
+        done.
         """
         gone = set(numbers)
         count = 0
-        damaged: Unavailable | None = None
+        damaged: list[Path] = []
         with self._lock, self._explained():
             for path in paths(self.directory) if gone else ():
                 try:
                     lines = list(read(path))
-                except Unavailable as error:
-                    damaged = error
+                except Unavailable:
+                    damaged.append(path)
                     continue
                 kept = [line for line in lines if number(line) not in gone]
                 if len(kept) == len(lines):
@@ -83,8 +84,8 @@ class ColdFiles:
                 else:
                     path.unlink()
                     sync_directory(self.directory)
-        if damaged is not None:
-            raise damaged
+        if damaged:
+            raise _damaged(*damaged)
         return count
 
     def _replace(self, path: Path, before: bytes, lines: Iterable[bytes]) -> None:
@@ -138,10 +139,12 @@ def _lines(path: Path, left: bytes) -> Iterator[bytes]:
         left = frame.unused_data
 
 
-def _damaged(path: Path) -> Unavailable:
+def _damaged(*paths: Path) -> Unavailable:
     # No DataLoss: making the views anew mends nothing here.
+    which = f"{', '.join(map(str, paths))} {'is' if len(paths) == 1 else 'are'} damaged"
     return Unavailable(
-        f"{path} is damaged; bring it back from a backup, or remove it if there is none", reason="COLD_FILE_DAMAGED"
+        f"{which}; bring it back from a backup, or remove it if there is none",
+        reason="COLD_FILE_DAMAGED",
     )
 
 

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any
 
 from uuid6 import uuid7
 
@@ -20,6 +22,21 @@ from edge.ledger.revisions import RESTORED, Change
 from edge.types import Filter, Micros, Receipt
 
 _LOOK_SECONDS = 0.2
+
+
+class Unfinished(Unavailable):
+    """The memories are forgotten, and nobody can tell whether a damaged cold file still has them.
+
+    All else is done: `receipts` say what. The next forget, the next start, and every call of `resume` look again.
+    """
+
+    reason = "COLD_FILE_DAMAGED"
+
+    def __init__(self, message: str, **more: Any) -> None:
+        super().__init__(message, **more)
+        # Of the log, that were rewritten.
+        self.segments = 0
+        self.receipts: list[Receipt] = []
 
 
 def forget(
@@ -52,7 +69,7 @@ def forget(
     Raises DiskFull when there is no room: to note the forget, then nothing is forgotten; or to carry it out, then it
     is carried out once there is room again, its last traces at the next forget or restart (by `resume`). Raises
     Unavailable when a reader kept old pages in use for too long: then nothing finds the memories any more, and the
-    last traces go in the same way.
+    last traces go in the same way. Raises Unfinished, with the receipt, when a cold file is damaged.
     """
     with alone or contextlib.nullcontext():
         if turns is not None:
@@ -80,8 +97,12 @@ def forget(
         # They may be forgotten already, and only their traces left by a disk that was full.
         return receipt("", what, segments=_take_away(log, database, memories, queries, drop_indexed))
     snapshots = drop_indexed(what.rowids) if drop_indexed else 0
-    segments = _take_away(log, database, memories, queries, drop_indexed)
-    return receipt(id, what, marks.values(), segments=segments, snapshots=snapshots)
+    done = partial(receipt, id, what, marks.values(), snapshots=snapshots)
+    try:
+        return done(segments=_take_away(log, database, memories, queries, drop_indexed))
+    except Unfinished as left:
+        left.receipts.append(done(segments=left.segments))
+        raise
 
 
 def marks_of(memories: Memories, queries: Queries, what: Forgettable) -> dict[int, str]:
@@ -132,12 +153,14 @@ def _take_away(
         )
     try:
         log.cold.erase([n for _, _, marks in forgets for n in marks])
-    except Unavailable as error:
-        raise Unavailable(
+    except Unavailable as damaged:
+        left = Unfinished(
             "the memories are forgotten, but nobody can tell whether a cold file still has them: "
-            f"{error.message}; the next forget or restart looks again",
-            reason=error.reason,
-        ) from error
+            f"{damaged.message}; the box looks again by itself",
+            reason=damaged.reason,
+        )
+        left.segments = segments
+        raise left from damaged
     memories.finish_forgets([id for id, _, _ in forgets]).result()
     return segments
 

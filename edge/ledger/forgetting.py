@@ -95,6 +95,7 @@ class Forgetting:
         """Erases what was hidden before `until`, each under the id that it was hidden under.
 
         Raises as `forget`, once all were tried: what keeps one from its end need not keep the others where they are.
+        An Unfinished has the receipts of all that were carried out.
         """
         receipts: list[Receipt] = []
         failure: EdgeError | None = None
@@ -110,8 +111,13 @@ class Forgetting:
                         alone=self._revisions.settled(),
                     )
                 )
-            except EdgeError as error:  # noqa: PERF203  # see above
+            except erase.Unfinished as error:  # noqa: PERF203  # see above
+                receipts += error.receipts
+                failure = failure or error
+            except EdgeError as error:
                 failure = error
+        if isinstance(failure, erase.Unfinished):
+            failure.receipts = receipts
         if failure is not None:
             raise failure
         return receipts

@@ -128,14 +128,6 @@ class Log:
         """
         return self._put(plan, None)
 
-    def ensure_after(self, n: int) -> None:
-        """Numbers given from now on are greater than `n`: for a view that knows of events that the log has lost."""
-
-        def raise_to() -> None:
-            self._last_n = max(self._last_n, n)
-
-        self._put(None, raise_to).result()
-
     def erase(self, turns: Mapping[int, Erased]) -> int:
         """Replaces the lines of these turns and returns how many segments were rewritten; blocks until it is durable.
 

@@ -19,7 +19,7 @@ from edge.ledger.batch import Batch
 from edge.ledger.database import Database
 from edge.ledger.events import Accesses, Erased, Event, Forgotten, Revised, Tallied, TurnSaid, mark
 from edge.ledger.reindex import renew
-from edge.ledger.revisions import Change, shared
+from edge.ledger.revisions import Alike, Change
 from edge.ledger.rows import UNFOUND_STATES, clean, pack
 from edge.ports import Lexicon
 from edge.types import Matrix, Micros, RowIds
@@ -138,15 +138,6 @@ class Memories:
             connection.execute("INSERT OR REPLACE INTO meta VALUES ('routing', ?)", (routing,))
 
         return self._database.submit(keep)
-
-    def drop_model(self, model: str) -> Future[None]:
-        """Removes the vectors of a model that serves no more."""
-
-        def drop(connection: sqlite3.Connection) -> None:
-            connection.execute("DELETE FROM vectors WHERE model = ?", (model,))
-            connection.execute("DELETE FROM refused WHERE model = ?", (model,))
-
-        return self._database.submit(drop)
 
     def add_accesses(self, counts: Mapping[int, tuple[int, Micros]]) -> Future[None]:
         """Adds recalls: {rowid: (how many more, when last)}."""
@@ -293,7 +284,7 @@ class Memories:
     def _revise(self, event: Revised, batch: Batch) -> None:
         batch.actions.append(partial(writes.note_revision, event=event))
         batch.revises = True
-        if shared(event.changes) and "state" not in event.changes[0].after:
+        if isinstance(event.changes, Alike) and "state" not in event.changes.after:
             batch.actions.append(partial(writes.revise, n=event.n, changes=event.changes, terms={}))
             batch.cost += _ALIKE * len(event.changes)
             return

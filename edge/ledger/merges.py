@@ -133,7 +133,7 @@ class Merges:
             )
 
 
-def _changes(row: tuple[str, str]) -> tuple[Change, ...]:
+def _changes(row: tuple[str, str]) -> Sequence[Change]:
     return unpacked(json.loads(row[1]))
 
 

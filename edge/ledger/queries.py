@@ -27,7 +27,7 @@ from edge.ledger.rows import (
     memory,
     unpack,
 )
-from edge.ledger.search import search
+from edge.ledger.search import any_archived, search
 from edge.ports import WordHit
 from edge.types import Filter, Matrix, Memory, Micros, RowIds
 
@@ -36,6 +36,9 @@ _PENDING = (
     f"{_ALIVE} AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.model = ? AND v.memory = m.rowid) "
     "AND NOT EXISTS (SELECT 1 FROM refused r WHERE r.model = ? AND r.memory = m.rowid)"
 )
+
+# Vectors that one statement reads: two megabytes of the default model's.
+_VECTORS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +58,6 @@ class Counts:
     def without(self, model: str) -> int:
         """Memories that have neither a vector of this model nor its refusal."""
         return max(0, self.memories - self.vectors.get(model, 0) - self.refused.get(model, 0))
-
-
-@dataclass(frozen=True, slots=True)
-class TurnRow:
-    n: int
-    fingerprint: bytes
-    memory_ids: tuple[str, ...]
 
 
 class Queries:
@@ -129,18 +125,6 @@ class Queries:
                 found.update(row[0] for row in rows)
         return found
 
-    def turn_at(self, source: str, session: str, seq: int) -> TurnRow | None:
-        """The newest version of a turn."""
-        with self._database.reader() as connection:
-            row = connection.execute(
-                "SELECT n, fingerprint FROM turns WHERE source = ? AND session = ? AND seq = ? ORDER BY n DESC LIMIT 1",
-                (source, session, seq),
-            ).fetchone()
-            if row is None:
-                return None
-            ids = connection.execute("SELECT id FROM memories WHERE turn_n = ? ORDER BY piece", (row[0],))
-            return TurnRow(row[0], row[1], tuple(id for (id,) in ids))
-
     def said_before(self, source: str, session: str, seq: int) -> tuple[int, str]:
         """(seq, text) of the last piece of this turn, its newest version; where there is none, of the turn before it in
         its session; (-1, "") where there is none either."""
@@ -178,22 +162,28 @@ class Queries:
             )
         return None if len(found) > limit else np.sort(np.array(found, dtype=np.int64))
 
+    def any_archived(self) -> bool:
+        with self._database.reader() as connection:
+            return any_archived(connection)
+
     def vectors(self, model: str, rowids: RowIds) -> tuple[RowIds, Matrix]:
         """Stored vectors of those that have one, same order; shapes (n,) and (n, dimension)."""
-        found: dict[int, bytes] = {}
-        wanted = [int(rowid) for rowid in rowids]
+        kept: list[int] = []
+        blobs: list[bytes] = []
         with self._database.reader() as connection:
-            for part in parts(wanted):
-                found.update(
-                    connection.execute(
-                        f"SELECT memory, vector FROM vectors WHERE model = ? AND memory IN ({marks(len(part))})",
-                        (model, *part),
-                    )
-                )
-        kept = [rowid for rowid in wanted if rowid in found]
+            for start in range(0, len(rowids), _VECTORS):
+                # One row of all, not a row each; see writes.numbers. SQLite joins blobs byte by byte, and the cast only
+                # takes the name of a text off them.
+                found, joined = connection.execute(
+                    "SELECT json_group_array(v.memory), CAST(group_concat(v.vector, '') AS BLOB) "
+                    "FROM json_each(?) wanted CROSS JOIN vectors v ON v.model = ? AND v.memory = wanted.value",
+                    (json.dumps(rowids[start : start + _VECTORS].tolist()), model),
+                ).fetchone()
+                kept += json.loads(found)
+                blobs.append(joined or b"")
         if not kept:
             return np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.float32)
-        return np.array(kept, dtype=np.int64), unpack([found[rowid] for rowid in kept], len(found[kept[0]]) // 2)
+        return np.array(kept, dtype=np.int64), unpack(b"".join(blobs), len(kept))
 
     def fetch(self, rowids: Sequence[int]) -> dict[int, Memory]:
         """The living memories among them, archived ones too."""
@@ -305,9 +295,6 @@ class Queries:
                     (*part, model, model),
                 )
         return found
-
-    def pending_count(self, model: str) -> int:
-        return self.counts().without(model)
 
     def vector_rowids(self, model: str) -> RowIds:
         """All that should be in the index, ascending."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from functools import partial
 
 from uuid6 import uuid7
@@ -26,11 +27,11 @@ from edge.ledger.revisions import (
     RESTORED,
     RULE,
     UNDONE,
+    Alike,
     Change,
     Conflict,
     Fields,
     Revision,
-    alike,
     change,
     inverse,
 )
@@ -113,16 +114,28 @@ class Revisions:
         """Brings archived memories back; those that were rejected are passed over: `undo` brings them back."""
         return self._in_parts(ids, by, archived=False)
 
-    def move(self, choose: Callable[[Queries], Sequence[str]], by: str, *, archived: bool) -> Revision | None:
-        """Archives what is chosen while nothing else is revised or forgotten, or brings it back; None for nothing.
+    def move(self, choices: Iterable[Callable[[Queries], Sequence[str]]], by: str, *, archived: bool) -> list[Revision]:
+        """Archives what is chosen while nothing else is revised or forgotten, or brings it back. Blocks.
 
-        What is chosen, AT_ONCE at most, must be the other way till then; all is one revision. Blocks.
+        Each choice, of AT_ONCE memories at most that are the other way till then, is a revision of its own. It is made
+        while log and tables still take the ones before it, so it must not hang on what another choice moves. Raises
+        what keeps one of them out of the log; the others are there.
         """
+        logged = []
+        before, after = Fields(archived=not archived), Fields(archived=archived)
         with self.settled():
-            changes = alike(
-                *choose(self._queries), before=Fields(archived=not archived), after=Fields(archived=archived)
-            )
-            return self._log_it(changes, ARCHIVED if archived else RESTORED, by)
+            try:
+                for choose in choices:
+                    changes = Alike(choose(self._queries), before, after)
+                    if changes:
+                        logged.append(self._submit(changes, ARCHIVED if archived else RESTORED, by))
+            finally:
+                # Whoever is next waits for the tables to have what the log has, and the log must have it by then.
+                wait(logged)
+            done = [future.result()[1] for future in logged]
+            if done:
+                self._catch_up()
+        return done
 
     def hide(
         self, ids: Sequence[str], filter: Filter | None, by: str, *, id: str, history: bool
@@ -242,13 +255,9 @@ class Revisions:
         return changes
 
     def _in_parts(self, ids: Sequence[str], by: str, *, archived: bool) -> list[Revision]:
-        found = []
-        for start in range(0, len(ids), AT_ONCE):
-            part = ids[start : start + AT_ONCE]
-            done = self.move(partial(Queries.archived_of, ids=part, archived=not archived), by, archived=archived)
-            if done is not None:
-                found.append(done)
-        return found
+        parts = [ids[start : start + AT_ONCE] for start in range(0, len(ids), AT_ONCE)]
+        choices = [partial(Queries.archived_of, ids=part, archived=not archived) for part in parts]
+        return self.move(choices, by, archived=archived)
 
     def _log_it(
         self, planned: Sequence[Change], why: str, by: str, *, id: str = "", undoes: str = ""
@@ -256,14 +265,20 @@ class Revisions:
         changes = tuple(one for one in planned if one.after)
         if not changes:
             return None
+        _, revision = self._submit(changes, why, by, id=id, undoes=undoes).result()
+        self._catch_up()
+        return revision
+
+    def _submit(
+        self, changes: Sequence[Change], why: str, by: str, *, id: str = "", undoes: str = ""
+    ) -> Future[tuple[tuple[Event, ...], Revision]]:
+        """Done once the log has it; the tables follow."""
 
         def plan(numbers: Allocator) -> tuple[list[Event], Revision]:
             event = Revised(numbers.next(), numbers.at, id or str(uuid7()), why, by, changes, undoes)
             return [event], event
 
-        _, revision = self._log.submit(plan).result()
-        self._catch_up()
-        return revision
+        return self._log.submit(plan)
 
     def _check(self, changes: Sequence[Change], why: str, by: str) -> None:
         if why not in REASONS:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypedDict, cast
+from typing import Any, NamedTuple, TypedDict, cast, overload
 
 from edge.types import Memory, MemoryState, Micros
 
@@ -45,14 +45,36 @@ FIELDS = tuple(Fields.__annotations__)
 
 
 class Change(NamedTuple):
-    """Of one memory: what the fields were, and what they are to be. Both have the same keys.
-
-    A tuple, since a sweep makes a hundred thousand of them: a frozen dataclass takes three times as long to make.
-    """
+    """Of one memory: what the fields were, and what they are to be. Both have the same keys."""
 
     id: str
     before: Fields
     after: Fields
+
+
+@dataclass(frozen=True, slots=True)
+class Alike(Sequence[Change]):
+    """The same change of many memories. The log and the tables have its fields once, and a sweep of a hundred thousand
+    makes no object a memory."""
+
+    ids: Sequence[str]
+    before: Fields
+    after: Fields
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, place: int) -> Change: ...
+    @overload
+    def __getitem__(self, place: slice) -> Alike: ...
+    def __getitem__(self, place: int | slice) -> Change | Alike:
+        if isinstance(place, slice):
+            return Alike(self.ids[place], self.before, self.after)
+        return Change(self.ids[place], self.before, self.after)
+
+    def __iter__(self) -> Iterator[Change]:
+        return (Change(id, self.before, self.after) for id in self.ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +86,7 @@ class Revision:
     id: str
     why: str
     by: str
-    changes: tuple[Change, ...]
+    changes: Sequence[Change]
     # The revision that this one took back; and the one that took this one back, if it is so at present.
     undoes: str = ""
     undone_by: str = ""
@@ -91,36 +113,20 @@ def check(changed: Change) -> Change:
     return changed
 
 
-def alike(*ids: str, before: Fields, after: Fields) -> tuple[Change, ...]:
-    """The same change of many memories. They share the fields, by which `packed` and the tables know that it is one."""
-    return tuple(Change(id, before, after) for id in ids)
-
-
-def shared(changes: Sequence[Change]) -> bool:
-    """Whether it is the same change of many memories, made by `alike`."""
-    if len(changes) < 2:
-        return False
-    before, after = changes[0].before, changes[0].after
-    return all(one.before is before and one.after is after for one in changes)
-
-
 def packed(changes: Sequence[Change]) -> Any:
     """As JSON has them: (id, before, after) of each, or the fields once and the ids. Raises ValueError, see `check`."""
-    if shared(changes):
-        first = check(changes[0])
-        return {
-            "before": encoded(first.before),
-            "after": encoded(first.after),
-            "memories": [one.id for one in changes],
-        }
+    if isinstance(changes, Alike):
+        check(Change("", changes.before, changes.after))
+        return {"before": encoded(changes.before), "after": encoded(changes.after), "memories": list(changes.ids)}
     return [[one.id, encoded(one.before), encoded(one.after)] for one in map(check, changes)]
 
 
-def unpacked(raw: Any) -> tuple[Change, ...]:
+def unpacked(raw: Any) -> Sequence[Change]:
     """Raises ValueError, KeyError or TypeError for what `packed` has not made."""
+    changes: Sequence[Change]
     if isinstance(raw, dict):
-        changes = alike(*raw["memories"], before=decoded(raw["before"]), after=decoded(raw["after"]))
-        if not all(isinstance(one.id, str) for one in changes):
+        changes = Alike(tuple(raw["memories"]), decoded(raw["before"]), decoded(raw["after"]))
+        if not all(isinstance(id, str) for id in changes.ids):
             raise ValueError("memories have ids")
     else:
         changes = tuple(Change(id, decoded(before), decoded(after)) for id, before, after in raw)

@@ -143,9 +143,9 @@ def pack(vectors: Matrix) -> NDArray[np.float16]:
     return vectors.astype("<f2")
 
 
-def unpack(blobs: Sequence[bytes], dimension: int) -> Matrix:
-    """Shape (len(blobs), dimension), float32, from blobs of 2 * dimension bytes each."""
-    return np.frombuffer(b"".join(blobs), dtype="<f2").reshape(len(blobs), dimension).astype(np.float32)
+def unpack(stored: bytes, count: int) -> Matrix:
+    """Shape (count, dimension), float32, of so many vectors one behind the other, as stored."""
+    return np.frombuffer(stored, dtype="<f2").reshape(count, -1).astype(np.float32)
 
 
 def stored(vectors: Matrix) -> Matrix:

@@ -77,7 +77,7 @@ def search(
         if len(candidates) <= _FEW:
             return _scored(connection, candidates, weights, whole, average)[:limit]
         passes = f"EXISTS (SELECT 1 FROM memories m WHERE m.rowid = words.rowid AND {where})"
-    elif not filter.include_archived and connection.execute(_ARCHIVED).fetchone()[0]:
+    elif not filter.include_archived and any_archived(connection):
         passes = _UNARCHIVED
     rough: dict[int, float] = {}
     left = FILTERED if filter.selective else POSTINGS
@@ -95,6 +95,10 @@ def search(
             break
     best = heapq.nlargest(max(limit, SCORED), zip(rough.values(), rough, strict=True))
     return _scored(connection, [rowid for _, rowid in best], weights, whole, average)[:limit]
+
+
+def any_archived(connection: sqlite3.Connection) -> bool:
+    return bool(connection.execute(_ARCHIVED).fetchone()[0])
 
 
 def _behind(

@@ -7,18 +7,29 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from edge.ledger import writes
 from edge.ledger.database import Database
-from edge.ledger.revisions import RULE, unpacked
+from edge.ledger.revisions import RULE, Alike, unpacked
 from edge.ledger.rows import REJECTED, UNFOUND
 from edge.types import Micros
 
 # The expression of the index memories_used, letter by letter: SQLite uses the index for nothing else.
 _USED = "max(occurred_at, created_at, accessed_at)"
 
-# (kind, state, weight, access_count, id, used): what decides how a memory fades, and when it was used.
+# (kind, state, weight, access_count): what decides how a memory fades.
+Nature = tuple[str, int, float, int]
+# A nature, and behind it the memory's id and when it was used.
 Use = tuple[str, int, float, int, str, Micros]
+
+
+class Uses(NamedTuple):
+    """Memories of one nature, and when each was used."""
+
+    nature: Nature
+    ids: list[str]
+    used: list[Micros]
 
 
 class Unused:
@@ -77,16 +88,18 @@ class Unused:
                 "ORDER BY rowid",
             )
 
-    def uses(self, rowids: Sequence[int], *, archived: bool) -> list[Use]:
+    def uses(self, rowids: Sequence[int], *, archived: bool) -> list[Uses]:
         """Of those that are still in the archive, or still at hand; of the living and not rejected alone."""
         with self._database.reader() as connection:
-            return connection.execute(
-                f"SELECT kind, state, weight, access_count, id, {_USED} FROM memories "
+            # A row a nature and not a memory; see writes.numbers.
+            rows = connection.execute(
+                f"SELECT kind, state, weight, access_count, json_group_array(id), json_group_array({_USED}) "
                 # The plus keeps SQLite from going through all that is archived.
-                "WHERE rowid IN (SELECT value FROM json_each(?)) AND +archived = ? "
-                f"AND state NOT IN {UNFOUND} AND state <> {REJECTED}",
+                "FROM memories WHERE rowid IN (SELECT value FROM json_each(?)) AND +archived = ? "
+                f"AND state NOT IN {UNFOUND} AND state <> {REJECTED} GROUP BY kind, state, weight, access_count",
                 (json.dumps(rowids), archived),
             ).fetchall()
+        return [Uses(tuple(nature), json.loads(ids), json.loads(used)) for *nature, ids, used in rows]
 
     def tended(self, ids: Sequence[str]) -> dict[str, Micros]:
         """When somebody last had a hand in a memory, or took back what the rule did with it; of those of which that is
@@ -102,25 +115,32 @@ class Unused:
 
     def put_away(self, ids: Sequence[str]) -> set[str]:
         """Those of these archived memories that the rule put there, and nobody else."""
-        looked: dict[int, tuple[bool, frozenset[str]]] = {}
-        decided: dict[str, bool] = {}
+        undecided = set(ids)
+        found: set[str] = set()
         with self._database.reader() as connection:
-            rows = connection.execute(
-                "SELECT memory, n FROM revised WHERE memory IN (SELECT value FROM json_each(?)) ORDER BY n DESC",
+            revisions = connection.execute(
+                "SELECT n, json_group_array(memory) FROM revised WHERE memory IN (SELECT value FROM json_each(?)) "
+                "GROUP BY n ORDER BY n DESC",
                 (json.dumps(ids),),
             ).fetchall()
-            for id, n in rows:
-                if id in decided:
+            for n, named in revisions:
+                if not undecided:
+                    break
+                decided = undecided.intersection(json.loads(named))
+                if not decided:
                     continue
-                if n not in looked:
-                    looked[n] = _moving(connection, n)
-                by_rule, moved = looked[n]
-                if id in moved:
-                    decided[id] = by_rule
-        return {id for id, by_rule in decided.items() if by_rule}
+                by_rule, moved = _moving(connection, n)
+                decided.intersection_update(moved)
+                undecided -= decided
+                if by_rule:
+                    found |= decided
+        return found
 
 
-def _moving(connection: sqlite3.Connection, n: int) -> tuple[bool, frozenset[str]]:
+def _moving(connection: sqlite3.Connection, n: int) -> tuple[bool, Sequence[str]]:
     """Whether the rule made this revision, and which memories it archived or brought back."""
-    by, changes = connection.execute("SELECT by, changes FROM revisions WHERE n = ?", (n,)).fetchone()
-    return by == RULE, frozenset(one.id for one in unpacked(json.loads(changes)) if "archived" in one.after)
+    by, raw = connection.execute("SELECT by, changes FROM revisions WHERE n = ?", (n,)).fetchone()
+    changes = unpacked(json.loads(raw))
+    if isinstance(changes, Alike):
+        return by == RULE, changes.ids if "archived" in changes.after else ()
+    return by == RULE, [one.id for one in changes if "archived" in one.after]

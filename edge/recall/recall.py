@@ -28,9 +28,12 @@ from edge.types import Answer, Depth, Hit, Level, MemoryState, Question
 
 # Candidates of each line, nearness and words, and space, at the least; twice the hits that are asked for, where that is
 # more. What is said of who said it and when can lift a memory that is far down: NDCG@10 of madial with documents around
-# it is .579 with 64 and 32, .591 with these, .587 with 200 and 128. A deep recall gains nothing by more (recall.md).
+# it is .579 with 64 and 32, .591 with these, .587 with 200 and 128.
 NEAREST = 100
 WORDED = 48
+# Of a deep recall, which reads the rows of all, and what stands beside the best. It finds no more by more (recall.md).
+DEEP_NEAREST = 64
+DEEP_WORDED = 32
 # Terms of a query that are looked for; which of them are worth the reading, is the search's matter.
 TERMS = 256
 
@@ -77,26 +80,30 @@ class Recall:
             query, trigger = find_trigger(question.query, self._config.triggers)
         deep = question.depth == Depth.DEEP or bool(trigger)
         _in_time(question)
-        times = self._times(question, query, deep)
-        question, notes = _of_that_time(question, times, rooms)
         # What a window of time says need not be said by the words as well.
-        searched = times.query if deep else query
-        evidence = Evidence(
-            times=times,
-            cue=cue(query),
-            now=self._clock.now(),
-            half_life=self._config.half_life,
-            window=1.0 if deep or times.bare else HINT,
-        )
-        search = Search(rooms, question.filter, self._weights, evidence, max(NEAREST, 2 * question.top_k))
+        times = self._times(question, query, deep) if deep else None
+        searched = times.query if times else query
         filled = {model for view in rooms.values() for model, index in view.indexes.items() if len(index)}
         fitting = usable(self._vectorizers, [model for model in self._route(searched) if model in filled])
+        # The model takes longest: all that can be done beside it comes after this.
         vectors = QueryVectors(fitting, searched, question.deadline)
         try:
+            times = times or self._times(question, query, deep)
+            question, notes = _of_that_time(question, times, rooms)
+            evidence = Evidence(
+                times=times,
+                cue=cue(query),
+                now=self._clock.now(),
+                half_life=self._config.half_life,
+                window=1.0 if deep or times.bare else HINT,
+            )
+            nearest, worded = (DEEP_NEAREST, DEEP_WORDED) if deep else (NEAREST, WORDED)
+            search = Search(rooms, question.filter, self._weights, evidence, max(nearest, 2 * question.top_k))
             terms = self._lexicon.query_terms(searched)[:TERMS]
-            search.by_words(terms, max(WORDED, 2 * question.top_k))
-            # Read while the model works: what only the words found needs its true cosine afterwards.
+            search.by_words(terms, max(worded, 2 * question.top_k))
+            # Read while the model works: what only the words found needs its true cosine afterwards, and its row.
             stored = {model: search.candidates.stored(model) for model in fitting}
+            search.fetch(search.candidates.all())
         except BaseException:
             vectors.cancel()
             raise
@@ -175,11 +182,11 @@ class Recall:
         """
         floor = self._config.floor
         room = question.top_k - sum(hit.relevance >= floor for hit in hits)
-        if room <= 0:
+        if room <= 0 or not any(view.reader.any_archived() for view in search.rooms.values()):
             return hits
         _in_time(question)
         search.filter = dataclasses.replace(search.filter, include_archived=True)
-        search.by_words(terms, max(WORDED, 2 * question.top_k))
+        search.by_words(terms, max(DEEP_WORDED, 2 * question.top_k))
         stored = {one.info.id: search.candidates.stored(one.info.id) for one in search.asked}
         if search.filter.selective or search.evidence.times.windows:
             search.by_nearness(stored)

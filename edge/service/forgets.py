@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from edge.ports import Clock
 from edge.service import convert, permissions
 from edge.service.reach import Reach, address
 from edge.space import Space
-from edge.spaces import Spaces
+from edge.spaces import Spaces, Unfinished
 from edge.types import Micros, Receipt, Scope
 from edge.upkeep.decay import Rules
 from edge.v1 import memory_pb2
@@ -60,17 +60,21 @@ class Forgets(Reach):
             grace=0 if request.now else self._grace,
             id="" if request.dry_run else str(uuid7()),
         )
+        left: list[Unfinished] = []
         for space in await self._named(request.spaces, Scope.DELETE):
             ids = [memory_id for name, memory_id in addresses if name in ("", space.name)]
             if ids or not addresses:
-                receipts.append(await self._run(partial(forget, space, ids, None if ids else wanted)))
+                receipts += await self._forgotten(left, partial(forget, space, ids, None if ids else wanted))
+        if left and not any(receipt.turns for receipt in receipts):
+            # Nothing more to forget, and what was forgotten before is not gone yet.
+            raise left[0]
         if addresses and not any(receipt.turns for receipt in receipts):
             raise NotFound(
                 "ids: none of these is here, or you may not delete it (a paired client may in its own space, the owner "
                 "on the box in all); nothing was changed",
                 field="ids",
             )
-        return memory_pb2.ForgetResponse(receipt=summed(receipts, request.dry_run))
+        return memory_pb2.ForgetResponse(receipt=summed(receipts, request.dry_run, left))
 
     async def _erase_hidden(self, request: memory_pb2.ForgetRequest) -> memory_pb2.ForgetReceipt:
         """What may still be undone, in all these spaces, may be so no more."""
@@ -80,18 +84,32 @@ class Forgets(Reach):
             )
         until = self._clock.now()
         receipts: list[Receipt] = []
+        left: list[Unfinished] = []
         for space in await self._named(request.spaces, Scope.DELETE):
-            receipts += await self._run(space.finish_forgets, until)
-        return summed(receipts, False)
+            receipts += await self._forgotten(left, partial(space.finish_forgets, until))
+        if left and not receipts:
+            raise left[0]
+        return summed(receipts, False, left)
+
+    async def _forgotten(
+        self, left: list[Unfinished], forget: Callable[[], Receipt | list[Receipt]]
+    ) -> Sequence[Receipt]:
+        """The receipts; a damaged cold file in one space keeps no other from forgetting, and is put to what is left."""
+        try:
+            done = await self._run(forget)
+        except Unfinished as error:
+            left.append(error)
+            return error.receipts
+        return [done] if isinstance(done, Receipt) else done
 
 
 def _forget(space: Space, ids: list[str], wanted: Any, *, dry_run: bool, **more: Any) -> Receipt:
     return space.forget(ids, wanted, dry_run, **more)
 
 
-def summed(receipts: Iterable[Receipt], dry_run: bool) -> memory_pb2.ForgetReceipt:
-    """All of them as one."""
-    message = memory_pb2.ForgetReceipt(dry_run=dry_run)
+def summed(receipts: Iterable[Receipt], dry_run: bool, left: Iterable[Unfinished] = ()) -> memory_pb2.ForgetReceipt:
+    """All of them as one, and what of them is left to do."""
+    message = memory_pb2.ForgetReceipt(dry_run=dry_run, unfinished="; ".join(one.message for one in left))
     for receipt in receipts:
         part = convert.receipt_message(receipt)
         message.id = message.id or part.id

@@ -20,7 +20,7 @@ from edge.service import convert, permissions
 from edge.service.ingesting import IngestStream, Window
 from edge.service.paging import PageToken
 from edge.service.reach import address
-from edge.service.review import Reviews
+from edge.service.review import Reviews, in_cold_file
 from edge.space import Space
 from edge.spaces import Spaces
 from edge.types import NOTE_KIND, Answer, MemoryState, Question, Scope, Turn, check_kind, check_space
@@ -124,12 +124,7 @@ class MemoryService(Reviews, memory_pb2_grpc.MemoryServiceServicer):
                 message.replaces.extend(await self._run(space.queries.history_of, memory_id))
                 return memory_pb2.GetMemoryResponse(memory=message)
             if moved := await self._run(space.cold.moved_by, memory_id):
-                raise NotFound(
-                    "id: nobody used this for long, and it went to the cold file; "
-                    f"edge undo {moved} brings back what went there together",
-                    field="id",
-                    reason="COLD",
-                )
+                raise in_cold_file(moved, "id")
         raise NotFound("id: there is no such memory; `edge ls` or a recall gives ids", field="id")
 
     async def ListMemories(

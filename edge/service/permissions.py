@@ -17,7 +17,9 @@ NEEDS: dict[str, Scope | None] = {
     **dict.fromkeys(
         (_MEMORY + name for name in ("Recall", "RecallStream", "GetMemory", "ListMemories", "ListDeeds")), Scope.READ
     ),
-    **dict.fromkeys((_MEMORY + name for name in ("Ingest", "Remember", "ReviewCandidate", "Undo")), Scope.WRITE),
+    **dict.fromkeys(
+        (_MEMORY + name for name in ("Ingest", "Remember", "ReviewCandidate", "Archive", "Undo")), Scope.WRITE
+    ),
     _MEMORY + "Forget": Scope.DELETE,
     **dict.fromkeys((_GRAPH + name for name in ("ListEntities", "ListFacts", "Timeline")), Scope.READ),
     **dict.fromkeys((_WORKING + name for name in ("GetState", "ListStates", "RecentTurns")), Scope.READ),

@@ -1,9 +1,9 @@
-"""The part of MemoryService that decides on candidates, and takes back what was done."""
+"""The part of MemoryService that decides on candidates, archives, and takes back what was done."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ from edge.service import convert, permissions
 from edge.service.forgets import Forgets, summed
 from edge.service.reach import address
 from edge.space import Space
+from edge.spaces import Unfinished
 from edge.types import Caller, Level, Memory, MemoryState, Micros, Scope
 from edge.v1 import memory_pb2, types_pb2
 
@@ -73,6 +74,34 @@ class Reviews(Forgets):
         response.passed_over.extend(text for text in request.ids if address(text, "ids")[1] not in decided)
         return response
 
+    async def Archive(self, request: memory_pb2.ArchiveRequest, context: Any) -> memory_pb2.ArchiveResponse:
+        if not request.ids:
+            raise InvalidArgument("ids: name one memory at least; `edge ls` or a recall gives ids", field="ids")
+        convert.at_most(self._limits.filter_values, request.ids, "ids")
+        addresses = [address(id_, f"ids[{index}]") for index, id_ in enumerate(request.ids)]
+        named = [name for name, _ in addresses]
+        caller = permissions.current.get()
+        response = memory_pb2.ArchiveResponse()
+        found = False
+        cold = ""
+        for space in await self._named([] if "" in named else named, Scope.WRITE, "ids"):
+            ids = [id_ for name, id_ in addresses if name in ("", space.name)]
+            moved = await self._run(partial(_move, space, ids, permissions.author(), restore=request.restore))
+            response.event_ids.extend(moved.events)
+            response.memories.extend(self._told(memory, caller) for memory in moved.memories)
+            found, cold = found or moved.found, cold or moved.cold
+        if not found:
+            if cold:
+                raise in_cold_file(cold, "ids")
+            raise NotFound(
+                "ids: none of these is here, or you may not write there; `edge ls` or a recall gives ids", field="ids"
+            )
+        done = {memory.id for memory in response.memories}
+        response.passed_over.extend(
+            text for text, (_, id_) in zip(request.ids, addresses, strict=True) if id_ not in done
+        )
+        return response
+
     async def Undo(self, request: memory_pb2.UndoRequest, context: Any) -> memory_pb2.UndoResponse:
         space, deed = await self._deed(request.event_id)
         caller, by = permissions.current.get(), permissions.author()
@@ -90,10 +119,13 @@ class Reviews(Forgets):
         if request.dry_run:
             return response
         if deed.why == _SAID:
-            receipt = await self._run(
-                partial(space.forget, [deed.id], None, False, by=by, grace=self._grace, history=False)
-            )
-            response.receipt.CopyFrom(summed([receipt], False))
+            left: list[Unfinished] = []
+            forget = partial(space.forget, [deed.id], None, False, by=by, grace=self._grace, history=False)
+            receipts = await self._forgotten(left, forget)
+            if not receipts:
+                raise left[0]
+            (receipt,) = receipts
+            response.receipt.CopyFrom(summed(receipts, False, left))
             # What is only hidden can be brought back.
             response.event_id = receipt.id if receipt.erased_at is not None else ""
         else:
@@ -168,6 +200,35 @@ class Reviews(Forgets):
         if not caller.may(Scope.READ, memory.space):
             memory = replace(memory, text="", tags=(), attributes=b"")
         return convert.memory_message(memory, self._clock.now(), level, self._fading)
+
+
+def in_cold_file(moved: str, field: str) -> NotFound:
+    """What to say of a memory that this event moved to the cold file."""
+    return NotFound(
+        f"{field}: nobody used this for long, and it went to the cold file; "
+        f"edge undo {moved} brings back what went there together",
+        field=field,
+        reason="COLD",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    events: list[str]
+    # As they are then.
+    memories: list[Memory]
+    # Whether any of the ids names a memory here; and if none does, what moved one to the cold file, if anything did.
+    found: bool
+    cold: str
+
+
+def _move(space: Space, ids: Sequence[str], by: str, *, restore: bool) -> _Moved:
+    """Those of these memories that can be: into the archive, or back."""
+    done = (space.revisions.restore if restore else space.revisions.archive)(list(dict.fromkeys(ids)), by)
+    moved = [one.id for revision in done for one in revision.changes]
+    found = bool(moved or space.by_ids(ids))
+    cold = "" if found else next(filter(None, map(space.cold.moved_by, ids)), "")
+    return _Moved([revision.id for revision in done], space.by_ids(moved), found, cold)
 
 
 def _shown(space: Space, deed: Any) -> list[Memory]:

@@ -30,8 +30,8 @@ class _Receipt:
     turns: int
     marks: frozenset[str]
     memory_ids: frozenset[str]
-    # When it is to be erased, for one that was only hidden.
-    erased_at: str
+    # When it is to be erased, for one that was only hidden; else empty.
+    erases_at: str
 
 
 @dataclass(slots=True)
@@ -108,8 +108,9 @@ def _read(path: Path) -> _Receipt:
         marks, ids = raw["marks"], raw["memory_ids"]
         if not all(isinstance(each, list) and all(isinstance(one, str) for one in each) for each in (marks, ids)):
             raise ValueError
-        erased_at = str(raw.get("erased_at", ""))
-        return _Receipt(str(raw["id"]), int(raw["turns"]), frozenset(marks), frozenset(ids), erased_at)
+        # Receipts had the second name once.
+        erases_at = str(raw.get("erases_at") or raw.get("erased_at") or "")
+        return _Receipt(str(raw["id"]), int(raw["turns"]), frozenset(marks), frozenset(ids), erases_at)
     except OSError as error:
         raise InvalidArgument(f"erased: {path} cannot be read ({error.strerror})", field="erased") from None
     except (ValueError, KeyError, TypeError):
@@ -158,8 +159,8 @@ def _check_receipt(receipt: _Receipt, logs: Iterable[_Log], looked: _Looked) -> 
     marks = [one for log in logs for one in log.forgotten.values()]
     if not marks:
         unknown = f"no log of this box knows a forget of the id {receipt.id}"
-        hidden = f"{receipt.id} is only hidden yet; ask again after {receipt.erased_at}, or say `edge forget --now`"
-        looked.problem("receipt", hidden if receipt.erased_at else unknown)
+        hidden = f"{receipt.id} is only hidden yet; ask again after {receipt.erases_at}, or say `edge forget --now`"
+        looked.problem("receipt", hidden if receipt.erases_at else unknown)
     elif len(marks) != receipt.turns or not receipt.marks <= set(marks):
         looked.problem("receipt", "the receipt is not what the log says of this forget; was it changed?")
 

@@ -26,8 +26,12 @@ logger = logging.getLogger(__name__)
 
 # Seconds between two sweeps of a space that is open, and of one that is opened for it.
 _EVERY, _EVERY_CLOSED = 3600.0, 86_400.0
-# Seconds for which whoever forgets or revises goes first, after each slice.
+# Seconds for which whoever forgets or revises goes first, after so many slices.
 _PAUSE = 0.005
+_TOGETHER = 5
+
+
+_Choose = Callable[[Space, Sequence[int], Borders, Queries], list[str]]
 
 
 class Watched:
@@ -119,13 +123,13 @@ class Fading:
         space.flush_accesses()
         unused, revisions, borders = space.unused, space.revisions, Borders(self._rules, now)
         restored = archived = 0
-        for part in self._slices(space, unused.archived()):
+        for rowids in self._slices(space, unused.archived(), _TOGETHER * AT_ONCE):
             # What was used again, and what a wrong clock put there.
-            done = revisions.move(partial(self._strong, space, part, borders), RULE, archived=False)
-            restored += len(done.changes) if done else 0
-        for part in self._slices(space, unused.at_hand(self._latest(now))):
-            done = revisions.move(partial(self._weak, space, part, borders), RULE, archived=True)
-            archived += len(done.changes) if done else 0
+            done = revisions.move(self._choices(self._strong, space, rowids, borders), RULE, archived=False)
+            restored += sum(len(one.changes) for one in done)
+        for rowids in self._slices(space, unused.at_hand(self._latest(now)), _TOGETHER * AT_ONCE):
+            done = revisions.move(self._choices(self._weak, space, rowids, borders), RULE, archived=True)
+            archived += sum(len(one.changes) for one in done)
         return Swept(archived, restored, self._cool(space, borders, now) if cold else 0)
 
     def _due(self) -> Iterator[Space]:
@@ -145,12 +149,21 @@ class Fading:
                     yield space
                 return
 
-    def _slices(self, space: Space, rowids: Sequence[int]) -> Iterator[list[int]]:
-        for start in range(0, len(rowids), AT_ONCE):
+    def _slices(self, space: Space, rowids: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+        for start in range(0, len(rowids), size):
             if start and self._stopping.wait(_PAUSE):
                 return
             space.check_room()
-            yield list(rowids[start : start + AT_ONCE])
+            yield rowids[start : start + size]
+
+    def _choices(
+        self, choose: _Choose, space: Space, rowids: Sequence[int], borders: Borders
+    ) -> Iterator[Callable[[Queries], list[str]]]:
+        """For `Revisions.move`: a slice each, the first whatever happens."""
+        for start in range(0, len(rowids), AT_ONCE):
+            if start and self._stopping.is_set():
+                return
+            yield partial(choose, space, rowids[start : start + AT_ONCE], borders)
 
     def _latest(self, now: Micros) -> Micros:
         """What was used later than this is due by no rule."""
@@ -158,11 +171,14 @@ class Fading:
         return max(archive_before(now, rule, 0.0, MemoryState.TEMPORARY) for rule in rules)
 
     def _weak(self, space: Space, rowids: Sequence[int], borders: Borders, _: Queries) -> list[str]:
-        due = {
-            id: border
-            for kind, state, weight, count, id, used in space.unused.uses(rowids, archived=False)
-            if used <= (border := borders((kind, state, weight, count)))
-        }
+        due: dict[str, Micros] = {}
+        for uses in space.unused.uses(rowids, archived=False):
+            border = borders(uses.nature)
+            # Mostly all of one nature are due, or none is.
+            if max(uses.used) <= border:
+                due.update(dict.fromkeys(uses.ids, border))
+            elif min(uses.used) <= border:
+                due.update((id, border) for id, used in zip(uses.ids, uses.used, strict=True) if used <= border)
         for id, at in (space.unused.tended(list(due)) if due else {}).items():
             if at > due[id]:
                 del due[id]
@@ -173,7 +189,7 @@ class Fading:
             return 0
         count = 0
         until = cold_before(now, self._rules.other)
-        for turns in self._slices(space, space.unused.cold(until)):
+        for turns in self._slices(space, space.unused.cold(until), AT_ONCE):
             choose = partial(self._faded, space, turns, borders, until)
             if self._cold == "file":
                 done = space.cold.move(choose)
@@ -199,8 +215,15 @@ class Fading:
 
     def _strong(self, space: Space, rowids: Sequence[int], borders: Borders, _: Queries) -> list[str]:
         found = space.unused.uses(rowids, archived=True)
-        tended = space.unused.tended([use[4] for use in found])
-        kept = [use[4] for use in found if max(use[5], tended.get(use[4], 0)) > borders(use[:4])]
+        tended = space.unused.tended([id for uses in found for id in uses.ids])
+        kept: list[str] = []
+        for uses in found:
+            border = borders(uses.nature)
+            if min(uses.used) > border:
+                kept += uses.ids
+            elif tended or max(uses.used) > border:
+                pairs = zip(uses.ids, uses.used, strict=True)
+                kept += [id for id, used in pairs if max(used, tended.get(id, 0)) > border]
         ours = space.unused.put_away(kept) if kept else set()
         return [id for id in kept if id in ours]
 

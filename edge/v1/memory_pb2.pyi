@@ -714,6 +714,7 @@ class ForgetReceipt(_message.Message):
     REVISIONS_FIELD_NUMBER: _builtins.int
     MARKS_FIELD_NUMBER: _builtins.int
     ERASED_AT_FIELD_NUMBER: _builtins.int
+    UNFINISHED_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """UUIDv7 of the forget, as in the log; empty for a dry run."""
     dry_run: _builtins.bool
@@ -728,6 +729,10 @@ class ForgetReceipt(_message.Message):
     """Of the memories, those that were candidates."""
     revisions: _builtins.int
     """Revisions that spoke of the memories."""
+    unfinished: _builtins.str
+    """What could not be erased yet, since a cold file is damaged: which, and what to do. The box looks again each minute,
+    and at each start. Empty: nothing.
+    """
     @_builtins.property
     def memory_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -754,10 +759,11 @@ class ForgetReceipt(_message.Message):
         revisions: _builtins.int = ...,
         marks: _abc.Iterable[_builtins.str] | None = ...,
         erased_at: _timestamp_pb2.Timestamp | None = ...,
+        unfinished: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["erased_at", b"erased_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["candidates", b"candidates", "dry_run", b"dry_run", "erased_at", b"erased_at", "id", b"id", "marks", b"marks", "memories", b"memories", "memory_ids", b"memory_ids", "revisions", b"revisions", "segments_rewritten", b"segments_rewritten", "snapshots_dropped", b"snapshots_dropped", "turns", b"turns", "vectors", b"vectors", "words", b"words"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["candidates", b"candidates", "dry_run", b"dry_run", "erased_at", b"erased_at", "id", b"id", "marks", b"marks", "memories", b"memories", "memory_ids", b"memory_ids", "revisions", b"revisions", "segments_rewritten", b"segments_rewritten", "snapshots_dropped", b"snapshots_dropped", "turns", b"turns", "unfinished", b"unfinished", "vectors", b"vectors", "words", b"words"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -849,6 +855,64 @@ class ReviewCandidateResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReviewCandidateResponse: _TypeAlias = ReviewCandidateResponse  # noqa: Y015
+
+@_typing.final
+class ArchiveRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IDS_FIELD_NUMBER: _builtins.int
+    RESTORE_FIELD_NUMBER: _builtins.int
+    restore: _builtins.bool
+    """Bring them back from the archive instead."""
+    @_builtins.property
+    def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """1 to 1,000 ids or URIs. Those that are so already, are replaced or rejected, or are not here, are passed over."""
+
+    def __init__(
+        self,
+        *,
+        ids: _abc.Iterable[_builtins.str] | None = ...,
+        restore: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ids", b"ids", "restore", b"restore"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ArchiveRequest: _TypeAlias = ArchiveRequest  # noqa: Y015
+
+@_typing.final
+class ArchiveResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEMORIES_FIELD_NUMBER: _builtins.int
+    PASSED_OVER_FIELD_NUMBER: _builtins.int
+    EVENT_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def memories(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.Memory]:
+        """Those that were moved, as they are then, and the ids that were passed over."""
+
+    @_builtins.property
+    def passed_over(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def event_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What to undo: one a space."""
+
+    def __init__(
+        self,
+        *,
+        memories: _abc.Iterable[_types_pb2.Memory] | None = ...,
+        passed_over: _abc.Iterable[_builtins.str] | None = ...,
+        event_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event_ids", b"event_ids", "memories", b"memories", "passed_over", b"passed_over"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ArchiveResponse: _TypeAlias = ArchiveResponse  # noqa: Y015
 
 @_typing.final
 class UndoRequest(_message.Message):

@@ -75,6 +75,11 @@ class MemoryServiceStub:
                 request_serializer=edge_dot_v1_dot_memory__pb2.ReviewCandidateRequest.SerializeToString,
                 response_deserializer=edge_dot_v1_dot_memory__pb2.ReviewCandidateResponse.FromString,
                 _registered_method=True)
+        self.Archive = channel.unary_unary(
+                '/edge.v1.MemoryService/Archive',
+                request_serializer=edge_dot_v1_dot_memory__pb2.ArchiveRequest.SerializeToString,
+                response_deserializer=edge_dot_v1_dot_memory__pb2.ArchiveResponse.FromString,
+                _registered_method=True)
         self.Undo = channel.unary_unary(
                 '/edge.v1.MemoryService/Undo',
                 request_serializer=edge_dot_v1_dot_memory__pb2.UndoRequest.SerializeToString,
@@ -151,6 +156,13 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Archive(self, request, context):
+        """Takes memories out of normal recalls and lists, or brings them back. Nothing is erased.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Undo(self, request, context):
         """Takes back what was done: a review, a merge, archiving, another undo, a turn that was handed in (by forgetting it),
         or a forget while there is time.
@@ -208,6 +220,11 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.ReviewCandidate,
                     request_deserializer=edge_dot_v1_dot_memory__pb2.ReviewCandidateRequest.FromString,
                     response_serializer=edge_dot_v1_dot_memory__pb2.ReviewCandidateResponse.SerializeToString,
+            ),
+            'Archive': grpc.unary_unary_rpc_method_handler(
+                    servicer.Archive,
+                    request_deserializer=edge_dot_v1_dot_memory__pb2.ArchiveRequest.FromString,
+                    response_serializer=edge_dot_v1_dot_memory__pb2.ArchiveResponse.SerializeToString,
             ),
             'Undo': grpc.unary_unary_rpc_method_handler(
                     servicer.Undo,
@@ -437,6 +454,33 @@ class MemoryService:
             '/edge.v1.MemoryService/ReviewCandidate',
             edge_dot_v1_dot_memory__pb2.ReviewCandidateRequest.SerializeToString,
             edge_dot_v1_dot_memory__pb2.ReviewCandidateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Archive(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/edge.v1.MemoryService/Archive',
+            edge_dot_v1_dot_memory__pb2.ArchiveRequest.SerializeToString,
+            edge_dot_v1_dot_memory__pb2.ArchiveResponse.FromString,
             options,
             channel_credentials,
             insecure,

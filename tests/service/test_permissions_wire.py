@@ -38,6 +38,7 @@ NAMING = {
     "/edge.v1.MemoryService/ReviewCandidate": memory_pb2.ReviewCandidateRequest(
         id=f"edge://{OTHER}/note/x", verdict=memory_pb2.VERDICT_CONFIRM
     ),
+    "/edge.v1.MemoryService/Archive": memory_pb2.ArchiveRequest(ids=[f"edge://{OTHER}/note/x"]),
     "/edge.v1.MemoryService/Undo": memory_pb2.UndoRequest(event_id=f"edge://{OTHER}/note/x"),
     "/edge.v1.MemoryService/ListDeeds": memory_pb2.ListDeedsRequest(spaces=[OTHER]),
     "/edge.v1.WorkingService/PutState": working_pb2.PutStateRequest(key="k", text="t", space=OTHER),

@@ -64,10 +64,18 @@ def test_candidates_are_shown_confirmed_rejected_and_taken_back(edge: Edge) -> N
     assert status == 1 and "undone already" in err
     status, out, _ = edge("undo", "--json")
     assert status == 0 and json.loads(out)["undone"]["why"] == "rejected"
-    status, out, _ = edge("candidates", "confirm", "--all", "--json")
+    # Where nobody can be asked, all of them need a yes, however they are to be printed.
+    for more in ((), ("--json",)):
+        status, out, err = edge("candidates", "confirm", "--all", *more)
+        assert (status, out) == (2, ""), err
+        assert "confirm 3 candidates; say --yes" in err
+    assert len(ids(edge("candidates", "list", "--json")[1])) == 3
+    status, out, _ = edge("candidates", "confirm", "--all", "--yes", "--json")
     told = json.loads(out)
     assert {memory["id"] for memory in told["memories"]} == {coffee, tea, cat} and len(told["event_ids"]) == 1
     assert "nothing waits" in edge("candidates", "list")[2]
+    status, out, _ = edge("candidates", "reject", "--all")
+    assert (status, out) == (0, "rejected 0\n")
 
 
 def test_what_was_remembered_is_undone_by_forgetting_it(edge: Edge, house: tuple[Box, Client], tmp_path: Path) -> None:

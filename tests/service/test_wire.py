@@ -28,6 +28,7 @@ BUILT = {
     "/edge.v1.MemoryService/ListMemories",
     "/edge.v1.MemoryService/Forget",
     "/edge.v1.MemoryService/ReviewCandidate",
+    "/edge.v1.MemoryService/Archive",
     "/edge.v1.MemoryService/Undo",
     "/edge.v1.MemoryService/ListDeeds",
     "/edge.v1.WorkingService/PutState",

@@ -14,6 +14,7 @@ from edge.backlog import Backlog
 from edge.config import Config, Decaying, Storage
 from edge.errors import DiskFull, FailedPrecondition, Unavailable
 from edge.ledger.coldfiles import paths, read
+from edge.ledger.erase import Unfinished
 from edge.ledger.revisions import ARCHIVED, COOLED, NOT_UNDOABLE, RESTORED, Revision
 from edge.ledger.verify import verify
 from edge.lexicon.words import WordLexicon
@@ -620,13 +621,16 @@ def test_a_damaged_cold_file_is_in_the_way_of_what_is_in_it_alone(space: Space, 
     space.revisions.undo(moved.id, "owner")
     assert [memory.text for memory in space.by_ids(two)] == ["相机在柜子里"]
     # A forget ends everywhere else, and says what is in its way.
-    with pytest.raises(Unavailable, match=r"are forgotten, but .* is damaged"):
+    with pytest.raises(Unfinished, match=r"are forgotten, but .* is damaged") as left:
         space.forget(three, None, False)
+    (receipt,) = left.value.receipts
+    assert receipt.memory_ids == tuple(three) and receipt.id and len(receipt.marks) == 1
     assert [line["text"] for path in paths(damaged.parent)[1:] for line in map(json.loads, read(path))] == []
     for text in ("钥匙在花盆下面", "车在地下二层"):
         space.forget(say(space, text), None, False, grace=600_000_000)
-    with pytest.raises(Unavailable):
+    with pytest.raises(Unfinished) as left:
         space.finish_forgets(clocks.now())
+    assert [receipt.turns for receipt in left.value.receipts] == [1, 1]
     assert "钥匙在花盆" not in lines(space) and "车在地下" not in lines(space)
     assert any(str(damaged) in warning for warning in space.warnings())
     damaged.write_bytes(whole)

@@ -57,6 +57,36 @@ def test_no_box_is_status_3_with_the_next_step(edge: Any, tmp_path: Path) -> Non
     assert done.err.count("\n") == 1
 
 
+def test_a_folder_whose_box_does_not_run_is_named_with_how_to_start_it(
+    edge: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = edge("status", "--data", str(tmp_path))
+    assert (done.status, done.err) == (
+        3,
+        f"edge: no box runs on {tmp_path}; start it with `edge serve --data {tmp_path}`\n",
+    )
+    # Of the environment's folder the address rule goes on to loopback: whatever comes from there says so.
+    monkeypatch.setattr("edge.cli.options.DEFAULT_PORT", 1)
+    monkeypatch.setattr("edge.client.address._LOOPBACK", "127.0.0.1:1")
+    done = edge("status")
+    assert done.status == 3
+    assert f"no box runs on {tmp_path / 'data'} (EDGE_DATA)" in done.err and "`edge serve`" in done.err
+    # An address that was named is what was asked.
+    assert "EDGE_DATA" not in edge("status", "--address", "127.0.0.1:1").err
+
+
+def test_another_box_that_answers_for_a_folder_whose_box_does_not_run_is_named(
+    edge: Any, scripted: ScriptedBox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from edge.cli.options import _placed
+    from edge.errors import Unauthenticated
+
+    monkeypatch.delenv("EDGE_ADDRESS")
+    told = _placed(Unauthenticated("a token is needed"), "127.0.0.1:7430", None, None)
+    assert told.startswith("a token is needed (this is from 127.0.0.1:7430: no box runs on ")
+    assert _placed(Unauthenticated("a token is needed"), "unix:/x/edge.sock", None, None) == "a token is needed"
+
+
 @pytest.mark.parametrize(
     ("code", "status"),
     [("UNAUTHENTICATED", 4), ("PERMISSION_DENIED", 4), ("NOT_FOUND", 5), ("INVALID_ARGUMENT", 2), ("DATA_LOSS", 1)],
@@ -104,6 +134,19 @@ def test_an_empty_query_names_its_field(edge: Any, scripted: ScriptedBox) -> Non
     done = edge("recall", " ")
     assert done.status == 2
     assert "query" in done.err
+
+
+@pytest.mark.parametrize("grace", [False, True])
+def test_a_receipt_says_when_it_is_erased_only_while_it_is_hidden(grace: bool) -> None:
+    from edge.cli.forget import receipt_dict
+    from edge.v1 import memory_pb2
+
+    receipt = memory_pb2.ForgetReceipt(id="r", turns=1)
+    if grace:
+        receipt.erased_at.FromSeconds(1_767_225_600)
+    shown = receipt_dict(receipt)
+    assert shown["erases_at"] == ("2026-01-01T00:00:00Z" if grace else None)
+    assert "" not in (shown["erases_at"], shown.get("erased_at"))
 
 
 def test_recall_that_finds_nothing_says_so_and_is_no_failure(edge: Any, scripted: ScriptedBox) -> None:

@@ -157,6 +157,22 @@ def test_a_secret_is_alone_on_stdout(edge: Any, scripted: ScriptedBox) -> None:
     assert list(scripted.tokens["T-tv"].grants) == []
 
 
+@pytest.mark.parametrize(
+    ("addresses", "said", "fingerprint"),
+    [
+        (["unix:x", "127.0.0.1:7430"], "with EDGE_ADDRESS=127.0.0.1:7430\n", False),
+        (["unix:x", "127.0.0.1:7430", "[::]:7431"], "EDGE_ADDRESS, and", True),
+    ],
+)
+def test_the_certificate_of_a_token_is_named_where_there_is_one(
+    edge: Any, scripted: ScriptedBox, addresses: list[str], said: str, fingerprint: bool
+) -> None:
+    scripted.addresses = addresses
+    err = edge("token", "create", "phone").err
+    assert said in err
+    assert ("EDGE_TLS_FINGERPRINT" in err) == fingerprint
+
+
 def test_the_owner_hears_of_it_when_a_new_token_reaches_what_an_old_client_left(
     edge: Any, scripted: ScriptedBox
 ) -> None:

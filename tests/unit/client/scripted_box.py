@@ -57,6 +57,7 @@ class ScriptedBox(
     """Keeps turns in a dict. The lists of what to do wrong are used up from the front."""
 
     def __init__(self) -> None:
+        self.addresses = ["unix:x"]
         self.log: dict[str, types_pb2.Turn] = {}
         self.memories: dict[str, types_pb2.Memory] = {}
         self.calls: list[str] = []
@@ -200,7 +201,7 @@ class ScriptedBox(
     # --- appliance service
 
     def _status(self) -> appliance_pb2.Status:
-        status = appliance_pb2.Status(version="0.1.0", ready=True, addresses=["unix:x"], warnings=["low on space"])
+        status = appliance_pb2.Status(version="0.1.0", ready=True, addresses=self.addresses, warnings=["low on space"])
         status.spaces.add(name="public", memories=len(self.memories))
         return status
 

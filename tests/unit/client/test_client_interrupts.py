@@ -60,3 +60,20 @@ def test_a_series_that_is_interrupted_where_its_call_goes_on_ends_with_it(monkey
     with pytest.raises(KeyboardInterrupt):
         next(series)
     assert steps == ["ended"]
+
+
+def test_a_series_that_was_read_in_part_may_outlive_its_client() -> None:
+    steps = []
+
+    async def endless() -> AsyncIterator[int]:
+        try:
+            while True:
+                yield 1
+        finally:
+            steps.append("ended")
+
+    with Client("127.0.0.1:1") as client:
+        series = client._each(endless())
+        assert next(series) == 1
+    series.close()
+    assert steps == ["ended"]

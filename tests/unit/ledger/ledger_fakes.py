@@ -68,7 +68,6 @@ class Ledger:
         self.queries = Queries(self.database)
         self.removed: list[int] = []
         self.log = Log(directory / "log", clock=TickingClock(), segment_bytes=segment_bytes, on_durable=self._take)
-        self.log.ensure_after(self.memories.applied)
         self.memories.apply(list(self.log.replay(self.memories.applied))).result()
 
     def _take(self, events: list[Event]) -> None:

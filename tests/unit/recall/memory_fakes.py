@@ -102,6 +102,9 @@ class Room:
         rows = [rowid for rowid, row in self.rows.items() if matches(row, filter)]
         return None if len(rows) > limit else np.array(sorted(rows), np.int64)
 
+    def any_archived(self) -> bool:
+        return any(row.archived for row in self.rows.values())
+
     def vectors(self, model: str, rowids: RowIds) -> tuple[RowIds, Matrix]:
         stored = self.stored.get(model, {})
         kept = [rowid for rowid in rowids.tolist() if rowid in stored]

@@ -10,7 +10,7 @@ from memory_fakes import DAY, NOW, Model, Room, ask, at_cosine, recalling, texts
 
 from edge.config import Recalling
 from edge.errors import DeadlineExceeded
-from edge.recall.recall import NEAREST, NOTHING_RELEVANT, TERMS
+from edge.recall.recall import DEEP_NEAREST, NEAREST, NOTHING_RELEVANT, TERMS
 from edge.types import Depth, Lane, Level, Question
 
 EAST = unit(1)
@@ -79,7 +79,7 @@ def test_a_trigger_makes_it_deep_and_is_not_searched_for(room: Room, depth: Dept
     assert (answer.depth, answer.trigger) == (Depth.DEEP, "还记得吗")
     assert model.asked == [("我家的猫", Lane.RECALL, None)]
     assert "记" not in room.looked_for
-    assert room.searched == [NEAREST]
+    assert room.searched == [DEEP_NEAREST]
 
 
 def test_a_shallow_recall_takes_a_trigger_for_words(room: Room) -> None:
