@@ -52,7 +52,10 @@ def command(
         if removal is None:
             click.echo(f"{assistant} does not have the memory; {path} is as it should be")
         elif (kept := _changed(removal, dry_run, yes)) is not None:
-            click.echo(f"taken out.{kept} Now {about.restart}; what it wrote stays in the box: see `edge undo --list`.")
+            click.echo(
+                f"taken out.{kept} {assistant} is without it from its next start; what it wrote stays in the box: see "
+                "`edge undo --list`."
+            )
         return 0
     entry = about.entry([*_edge(), "mcp", *_where(address, data)])
     if print_:

@@ -54,6 +54,7 @@ def command(
             _show(box.deeds(spaces=spaces, limit=limit, mine=mine), json_)
             return 0
         if not (dry_run or yes or json_):
+            which = "that deed" if event else "the last deed"
             would = box.undo(event, dry_run=True)
             # What is shown is what is undone, whatever is done meanwhile.
             event = would.undone.id
@@ -62,7 +63,7 @@ def command(
                 click.confirm(f"{told} {_FORGETS}." if would.undone.why == _SAID else told, abort=True)
             elif would.undone.why == _SAID:
                 raise InvalidArgument(
-                    f"yes: the last deed was “{_words(would.undone)}”. {_FORGETS}; say --yes to do it", field="yes"
+                    f"yes: {which} was “{_words(would.undone)}”. {_FORGETS}; say --yes to do it", field="yes"
                 )
         done = box.undo(event, dry_run=dry_run)
     from edge.cli.forget import left, receipt_dict

@@ -8,6 +8,7 @@ from typing import Any
 
 from edge.client.line import Line
 from edge.client.requests import integer, string, strings
+from edge.errors import NotFound
 from edge.v1 import memory_pb2
 from edge.v1.memory_pb2 import Deed, UndoResponse
 from edge.v1.types_pb2 import Memory
@@ -56,14 +57,23 @@ class Reviewing:
         memories: list[Memory] = []
         passed_over: list[str] = []
         event_ids: list[str] = []
+        found, missing = not wanted, NotFound("ids: none of these is here", field="ids")
         for start in range(0, len(wanted), _AT_ONCE):
             request = memory_pb2.ArchiveRequest(ids=wanted[start : start + _AT_ONCE], restore=restore)
-            response: memory_pb2.ArchiveResponse = await self._line.call(
-                "memory", "Archive", request, timeout, again=False
-            )
+            response: memory_pb2.ArchiveResponse
+            try:
+                response = await self._line.call("memory", "Archive", request, timeout, again=False)
+            except NotFound as error:
+                # Another thousand may be here, and what was done with it has to be told.
+                missing = error
+                passed_over += request.ids
+                continue
+            found = True
             memories += response.memories
             passed_over += response.passed_over
             event_ids += response.event_ids
+        if not found:
+            raise missing
         return Reviewed(memories, passed_over, event_ids)
 
     async def undo(self, event_id: str = "", *, dry_run: bool = False, timeout: float | None = None) -> UndoResponse:

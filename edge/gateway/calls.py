@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,8 @@ _LINE = re.compile(r"- ([0-9a-f-]{36}) (.+)")
 _SOURCE_BYTES = 64
 # Of what was written, the URIs that are told.
 _PIECES = 5
+# Sessions of one identity, over HTTP, that are told when its tools change.
+_SESSIONS = 256
 # Characters by which a note is known again.
 _BEGINNING = 40
 # A field of the box's requests, and the arguments that it may have come from.
@@ -53,8 +56,8 @@ class Calls:
         self._box = box
         self._writer = writer
         self._rights: Rights | None = None
-        # What was last listed, and whether something spoke against it since.
-        self._offered: list[Tool] | None = None
+        # What each session was last told of, the newest last; and whether something spoke against it since.
+        self._offered: OrderedDict[str, list[Tool]] = OrderedDict()
         self._doubted = False
         self._does: Mapping[str, Callable[[dict[str, Any], str], Awaitable[Result]]] = {
             "memory_search": self._search,
@@ -73,22 +76,28 @@ class Calls:
         """The box's, once it told."""
         return "zh" if self._rights is None else self._rights.language
 
-    async def tools(self) -> list[Tool]:
+    async def tools(self, session: str = "") -> list[Tool]:
         """Those that the token can use; all that there are while the box is away, which says no by itself later."""
         await self._learn()
-        self._offered = self._usable()
-        return self._offered
+        return self._offer(session)
 
-    async def tools_changed(self) -> bool:
-        """Whether they are others than were last listed, once for each change. The box is only asked when it was away
-        meanwhile, or said no.
+    async def tools_changed(self, session: str = "") -> bool:
+        """Whether they are others than this session was last told of, once for each change. The box is only asked when
+        it was away meanwhile, or said no.
         """
-        if self._offered is None:
+        if session not in self._offered:
             return False
         if self._doubted:
             await self._learn()
-        before, self._offered = self._offered, self._usable()
-        return before != self._offered
+        before = self._offered.get(session)
+        return before != self._offer(session)
+
+    def _offer(self, session: str) -> list[Tool]:
+        self._offered[session] = self._usable()
+        self._offered.move_to_end(session)
+        while len(self._offered) > _SESSIONS:
+            self._offered.popitem(last=False)
+        return self._offered[session]
 
     async def _learn(self) -> None:
         try:
@@ -104,11 +113,15 @@ class Calls:
 
     async def call(self, name: str, given: Mapping[str, Any] | None, client: str = "") -> Result:
         """`client` is what the assistant calls itself: the source of what it writes."""
+        # Whose arguments fields of the box's come from, once the arguments themselves are right.
+        asked: Tool | None = None
         try:
             tool = await self._permitted(name)
-            result = await self._does[name](checked(tool, given), _source(client))
+            arguments = checked(tool, given)
+            asked = tool
+            result = await self._does[name](arguments, _source(client))
         except EdgeError as error:
-            told = refusal(error, TOOLS.get(name))
+            told = refusal(error, asked)
             self._doubted |= not told.answered or error.code in ("PERMISSION_DENIED", "UNAUTHENTICATED")
             return told
         except Exception as error:

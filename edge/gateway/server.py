@@ -28,6 +28,8 @@ _NO_RESOURCE = -32002
 _PROMPT = "session_start"
 _TOPIC = "topic"
 _LINES = 8
+# Of streamable HTTP (2025-06-18, basic/transports).
+_SESSION = "mcp-session-id"
 
 Context = ServerRequestContext[Any, Any]
 Whose = Callable[[Context], Identity]
@@ -42,7 +44,7 @@ def build(whose: Whose, version: str, lifespan: Callable[[], AbstractAsyncContex
             yield {}
 
     async def list_tools(ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        tools = await whose(ctx).calls.tools()
+        tools = await whose(ctx).calls.tools(_session(ctx))
         return types.ListToolsResult(
             tools=[
                 types.Tool(
@@ -58,7 +60,7 @@ def build(whose: Whose, version: str, lifespan: Callable[[], AbstractAsyncContex
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         calls = whose(ctx).calls
         result = await calls.call(params.name, params.arguments, _client(ctx))
-        if result.answered and await calls.tools_changed():
+        if result.answered and await calls.tools_changed(_session(ctx)):
             # The SDK drops it where the protocol has a subscription for it instead (2026-07-28), which is not served.
             await ctx.session.send_tool_list_changed()
         return _told(result)
@@ -193,3 +195,9 @@ def _client(ctx: Context) -> str:
     """What the assistant calls itself, in whichever of MCP's ages it speaks."""
     params = ctx.session.client_params
     return params.client_info.name if params is not None else ""
+
+
+def _session(ctx: Context) -> str:
+    """Which of those that one identity has over HTTP; empty over stdio, where there is one."""
+    request: Any = ctx.request
+    return "" if request is None else str(request.headers.get(_SESSION, ""))

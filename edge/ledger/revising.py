@@ -255,6 +255,8 @@ class Revisions:
         return changes
 
     def _in_parts(self, ids: Sequence[str], by: str, *, archived: bool) -> list[Revision]:
+        # Each once: a part is chosen before the tables have the one before it.
+        ids = list(dict.fromkeys(ids))
         parts = [ids[start : start + AT_ONCE] for start in range(0, len(ids), AT_ONCE)]
         choices = [partial(Queries.archived_of, ids=part, archived=not archived) for part in parts]
         return self.move(choices, by, archived=archived)

@@ -224,7 +224,7 @@ class _Moved:
 
 def _move(space: Space, ids: Sequence[str], by: str, *, restore: bool) -> _Moved:
     """Those of these memories that can be: into the archive, or back."""
-    done = (space.revisions.restore if restore else space.revisions.archive)(list(dict.fromkeys(ids)), by)
+    done = (space.revisions.restore if restore else space.revisions.archive)(ids, by)
     moved = [one.id for revision in done for one in revision.changes]
     found = bool(moved or space.by_ids(ids))
     cold = "" if found else next(filter(None, map(space.cold.moved_by, ids)), "")

@@ -69,6 +69,41 @@ def test_what_is_archived_by_hand_is_found_where_one_asks_for_it_and_comes_back(
     assert at_hand(client) == {cat, umbrella, key}
 
 
+def test_a_thousand_of_which_none_is_here_hides_nothing_of_what_was_done_with_another(
+    client: Client, ids: list[str]
+) -> None:
+    unknown = [f"0197c5f0-2b7a-7c3e-9d52-{number:012x}" for number in range(1500)]
+    moved = client.archive([ids[0], *unknown])
+    assert [memory.id for memory in moved.memories] == ids[:1] and moved.passed_over == unknown
+    client.undo(moved.event_ids[0])
+    assert at_hand(client) == set(ids)
+    with pytest.raises(NotFound):
+        client.archive(unknown)
+
+
+def test_views_made_anew_from_the_log_have_the_same_in_the_archive(start_box: BoxFactory, tmp_path: Path) -> None:
+    def seen(client: Client) -> tuple[object, ...]:
+        states = {memory.id: (memory.archived, memory.state) for memory in client.list(include_archived=True)}
+        return states, [(deed.id, deed.why, deed.description) for deed in client.deeds()]
+
+    data = tmp_path / "d"
+    box = start_box("--no-auth", "--listen", "127.0.0.1:0", data=data)
+    with Client(box.address) as client:
+        ids = [memory.id for text in TEXTS for memory in client.remember(text)]
+        client.archive(ids[:2])
+        back = client.archive(ids[:1], restore=True)
+        client.archive(ids[1:])
+        before = seen(client)
+    box.stop()
+    assert main(["rebuild", "--from-log", "--data", str(data)]) == 0
+    assert main(["verify", "--data", str(data)]) == 0
+    box.start()
+    with Client(box.address) as client:
+        assert seen(client) == before and at_hand(client) == set(ids[:1])
+        client.undo(back.event_ids[0])
+        assert at_hand(client) == set()
+
+
 def test_the_deed_is_the_caller_s_last_and_is_undone_first(client: Client, ids: list[str]) -> None:
     client.archive(ids[0])
     (deed,) = client.deeds(limit=1)

@@ -13,6 +13,8 @@ from typing import Any
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
 _LAST_COMMA = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")|,(?=\s*[}\]])', re.DOTALL)
 _SPACE = re.compile(r"\s*")
+# The rest of a line that has nothing more.
+_BLANK = re.compile(r"[ \t]*(?:\r?\n|\Z)")
 _decoder = json.JSONDecoder()
 
 
@@ -60,16 +62,26 @@ def remove(text: str, keys: Sequence[str]) -> str:
         found = _members(plain, at, ".".join(keys[:depth]) or "the whole")
         at = found.members[key].value
     gone = found.members[keys[-1]]
+    uncommented = _uncommented(text)
+    # Of the last one, that which JSON does not have.
+    trailing = uncommented.find(",", gone.end, found.end)
+    comma = gone.comma if gone.comma is not None else trailing if trailing >= 0 else None
+    end = gone.end if comma is None else comma + 1
     start = len(text[: gone.key].rstrip(" \t"))
-    # Where it began a line, the end of the line before; what follows on its last line stays.
-    start -= 2 if text[:start].endswith("\r\n") else 1 if text[:start].endswith("\n") else 0
-    if gone.comma is not None:
-        return text[:start] + text[gone.comma + 1 :]
-    commas = [one.comma for one in found.members.values() if one.comma is not None and one.comma < gone.key]
-    if not commas:
-        return text[:start] + text[gone.end :]
-    # The last one: the comma before it goes too.
-    return text[: commas[-1]] + text[commas[-1] + 1 : start] + text[gone.end :]
+    if text[:start].endswith("\n"):
+        above = text[:start].rstrip()
+        if uncommented[len(above) - 1].isspace() and not _BLANK.match(text, end):
+            # What follows must not end up in the comment.
+            start, end = gone.key, _skip(text, end)
+        else:
+            # Where it began a line, the end of the line before; what follows on its last line stays.
+            start -= 2 if text[:start].endswith("\r\n") else 1
+    if comma is None:
+        commas = [one.comma for one in found.members.values() if one.comma is not None and one.comma < gone.key]
+        if commas:
+            # The last one: the comma before it goes too.
+            return text[: max(commas)] + text[max(commas) + 1 : start] + text[end:]
+    return text[:start] + text[end:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +153,12 @@ def _skip(plain: str, at: int) -> int:
 
 def _plain(text: str) -> str:
     """The text as JSON, each character where it was: comments, commas at an end and the byte order mark are spaces."""
-    without = _TOKEN.sub(lambda match: match[0] if match[0][0] == '"' else _blank(match[0]), text)
-    without = _LAST_COMMA.sub(lambda match: match[1] or " ", without)
+    without = _LAST_COMMA.sub(lambda match: match[1] or " ", _uncommented(text))
     return without.replace("\ufeff", " ", 1) if without.startswith("\ufeff") else without
+
+
+def _uncommented(text: str) -> str:
+    return _TOKEN.sub(lambda match: match[0] if match[0][0] == '"' else _blank(match[0]), text)
 
 
 def _blank(comment: str) -> str:

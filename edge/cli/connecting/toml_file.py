@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import InlineTable
+from tomlkit.items import Comment, InlineTable, Table, Whitespace
 
 _MARK = "\ufeff"
 
@@ -32,7 +33,7 @@ def put(text: str, keys: Sequence[str], value: Any) -> str:
         if not hasattr(place, "keys"):
             raise ValueError(f"{'.'.join(path[: depth + 1])} is not a table")
     place[name] = _table(value, inline=isinstance(place, InlineTable)) if isinstance(value, dict) else value
-    return _written(document, text)
+    return _written(tomlkit.dumps(document), text)
 
 
 def remove(text: str, keys: Sequence[str]) -> str:
@@ -40,16 +41,33 @@ def remove(text: str, keys: Sequence[str]) -> str:
     there.
     """
     document = _document(text)
+    before = tomlkit.dumps(document)
     place: Any = document
     for key in keys[:-1]:
         place = place[key]
+    _drop_comments_behind(place[keys[-1]])
+    without = tomlkit.dumps(document)
+    start = len(os.path.commonprefix((before, without)))  # noqa: RUF071  # of characters, no paths
+    comments = before[start : start + len(before) - len(without)].lstrip()
     del place[keys[-1]]
-    return _written(document, text)
-
-
-def _written(document: tomlkit.TOMLDocument, text: str) -> str:
-    """With the mark and the line ends of what it was read from."""
     after = tomlkit.dumps(document)
+    end = len(after) - (len(without) - start)
+    return _written(after[:end] + comments + after[end:], text)
+
+
+def _drop_comments_behind(table: Any) -> None:
+    """To tomlkit they are the table's, and to who wrote them mostly of the next one."""
+    if not isinstance(table, Table):
+        return
+    body = table.value.body
+    while body and isinstance(body[-1][1], (Comment, Whitespace)):
+        body.pop()
+    if body:
+        _drop_comments_behind(body[-1][1])
+
+
+def _written(after: str, text: str) -> str:
+    """With the mark and the line ends of what it was read from."""
     if "\r\n" in text:
         after = after.replace("\r\n", "\n").replace("\n", "\r\n")
     return (_MARK if text.startswith(_MARK) else "") + after

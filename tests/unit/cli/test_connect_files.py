@@ -115,6 +115,23 @@ def test_a_toml_file_keeps_its_comments_and_tables() -> None:
 
 
 @pytest.mark.parametrize(
+    ("behind", "rest"),
+    [
+        ("\n# about b\n[mcp_servers.b]\nx = 1\n", "# about b\n[mcp_servers.b]\nx = 1\n"),
+        ("[mcp_servers.NAME.env]\nA = 'b'\n# about z\n  [z]\nx = 1\n", "# about z\n  [z]\nx = 1\n"),
+        ("\n\n# [mcp_servers.b]\n# x = 1", "# [mcp_servers.b]\n# x = 1"),
+        ("# [mcp_servers.NAME]\n\n[z]\n", "# [mcp_servers.NAME]\n\n[z]\n"),
+    ],
+)
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize("before", ["", "# top\na = 1\n\n", "[mcp_servers.a]\nx = 1 # one\n"])
+def test_a_comment_behind_the_table_is_not_the_table_s(before: str, behind: str, rest: str, line_end: str) -> None:
+    text = before + '[mcp_servers.NAME]\ncommand = "x" # ours\n' + behind
+    after = toml_file.remove(text.replace("NAME", NAME).replace("\n", line_end), ("mcp_servers", NAME))
+    assert after == (before + rest).replace("NAME", NAME).replace("\n", line_end)
+
+
+@pytest.mark.parametrize(
     ("assistant", "text"),
     [
         ("cursor", '{"mcpServers": '),
@@ -305,6 +322,13 @@ def test_what_was_put_beside_other_servers_is_taken_out_to_the_byte(text: str) -
             '{"mcpServers": {\n  // first\n  "a": 1 // one, {\n  /* ours */ // end\n}}',
         ),
         ('{"mcpServers": {\n  "NAME": {}, // x\n  "b": 1\n}}', '{"mcpServers": { // x\n  "b": 1\n}}'),
+        # A comma that JSON does not have is nothing that its readers take alone.
+        ('{"mcpServers": {"NAME": {},}}', '{"mcpServers": {}}'),
+        ('{"mcpServers": {\n  "NAME": {} /* , */, // x\n}}', '{"mcpServers": { // x\n}}'),
+        # What follows does not become a part of the comment above.
+        ('{"mcpServers": { // x\n  "NAME": {}}}', '{"mcpServers": { // x\n  }}'),
+        ('{"mcpServers": {"a": 1, // x\r\n  "NAME": {}, }}', '{"mcpServers": {"a": 1, // x\r\n  }}'),
+        ('{"mcpServers": { // x\n  "NAME": {}, "b": 1}}', '{"mcpServers": { // x\n  "b": 1}}'),
     ],
 )
 def test_with_the_entry_goes_one_comma_and_no_comment(text: str, rest: str) -> None:

@@ -221,3 +221,35 @@ def test_a_call_that_is_cancelled_ends_and_the_next_goes_on(gateway) -> None:
 
     cancelled, after = gateway.run(act)
     assert cancelled and not after.failed
+
+
+def test_each_session_of_an_identity_is_told_once_that_its_tools_changed(gateway) -> None:
+    async def act(calls, _) -> None:
+        await calls.tools("one")
+        await calls.tools("other")
+        gateway.box.scopes = frozenset({"read"})
+        assert not await calls.tools_changed("that never listed")
+        await calls.tools("third")
+        assert await calls.tools_changed("one") and not await calls.tools_changed("one")
+        assert await calls.tools_changed("other") and not await calls.tools_changed("other")
+        assert not await calls.tools_changed("third")
+
+    gateway.run(act)
+
+
+def test_sessions_that_are_remembered_are_bounded_and_the_oldest_goes_first(gateway) -> None:
+    async def act(calls, _) -> None:
+        for number in range(300):
+            await calls.tools(str(number))
+        gateway.box.scopes = frozenset({"read"})
+        await calls.tools("299")
+        assert not await calls.tools_changed("0") and await calls.tools_changed("298")
+
+    gateway.run(act)
+
+
+def test_an_argument_of_another_name_is_told_by_that_name(gateway) -> None:
+    for tool in ("memory_read", "memory_forget", "memory_confirm"):
+        told = gateway.call(tool, id="01a22e67-d88f-7a1b-94f4-a012afd9e2f9")
+        assert told.failed and told.structured["field"] == "id"
+        assert told.text.startswith(f"id: {tool} has no such argument; it has ")

@@ -15,6 +15,7 @@ from revision_fakes import changed, revisions, say
 from edge.errors import DiskFull
 from edge.ledger import writes
 from edge.ledger.queries import Queries
+from edge.ledger.revising import AT_ONCE
 from edge.ledger.revisions import ARCHIVED, WEIGHTED, Alike, Change, Fields
 from edge.ledger.rows import pack, unpack
 from edge.ledger.unused import Unused
@@ -62,6 +63,15 @@ def test_each_choice_is_a_revision_of_its_own_and_what_chooses_nothing_is_none(l
     here.undo(done[0].id, "owner")
     assert set(listed(ledger)) == set(ids[:2])
     assert here.move([], "rule", archived=False) == []
+
+
+def test_a_memory_that_is_named_twice_is_moved_once_however_far_apart(ledger: Ledger) -> None:
+    ids = say(ledger, "一", "二", "三")
+    here = revisions(ledger)
+    (done,) = here.archive([*ids[:2], *ids[:1] * AT_ONCE, ids[2]], "owner")
+    assert [one.id for one in done.changes] == ids
+    here.undo(done.id, "owner")
+    assert set(listed(ledger)) == set(ids)
 
 
 def test_a_choice_that_fails_leaves_those_before_it_moved(ledger: Ledger) -> None:
