@@ -48,8 +48,8 @@ class Model:
     """A model and everything that its vectors depend on.
 
     `language` ("zh", "en" or "any") is whose texts it is for. `unrelated` is about the cosine of a query with a text
-    that has nothing to do with it; from `related` on a text that has a quarter of its words answers it
-    (edge/recall/relevance.py).
+    that has nothing to do with it, `behind` that with what stands behind its best, among many; from `related` on a
+    text answers it, if what is behind is as usual (edge/recall/relevance.py).
     `lowercase` and `strip_accents` are applied before the tokenizer, whatever its own file says. `instruction` goes
     before queries only. `batch_invariant` is False where a row depends on its batch mates, so that rows run alone.
     """
@@ -74,6 +74,7 @@ class Model:
     language: str
     unrelated: float
     related: float
+    behind: float
 
     @property
     def source(self) -> str:
@@ -166,13 +167,16 @@ def _model(raw: Mapping[str, Any], path: Path) -> Model:
         files=tuple(_file(entry, where) for entry in _tables(raw, "file", where)) if kind == "onnx" else (),
         language=_field(raw, "language", str, where, "any"),
         unrelated=_field(raw, "unrelated", float, where, 0.25),
-        related=_field(raw, "related", float, where, 0.70),
+        related=_field(raw, "related", float, where, 0.64),
+        behind=_field(raw, "behind", float, where, 0.35),
     )
     if model.language not in ("zh", "en", "any"):
         raise ModelError(f"{where}: language must be zh, en or any, not {model.language!r}", field="language")
     # NaN compares false.
     if not -1 <= model.unrelated < model.related <= 1:
         raise ModelError(f"{where}: unrelated must be below related, and both within -1 and 1", field="related")
+    if not -1 <= model.behind <= 1:
+        raise ModelError(f"{where}: behind must be within -1 and 1", field="behind")
     if model.pooling not in ("cls", "mean"):
         raise ModelError(f"{where}: pooling must be cls or mean, not {model.pooling!r}", field="pooling")
     if kind == "onnx" and {file.name for file in model.files} != {"model.onnx", "tokenizer.json"}:

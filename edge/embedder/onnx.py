@@ -129,6 +129,7 @@ class OnnxEmbedder:
             model.language,
             model.unrelated,
             model.related,
+            model.behind,
         )
 
     @property

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from edge.recall import fuse
 from edge.recall.candidates import Asked, Candidate
 from edge.recall.cues import Cue
+from edge.recall.relevance import raised
 from edge.recall.temporal import Times, tells_time
 from edge.types import Memory, Micros
 
@@ -27,14 +28,16 @@ _LATEST = 0.6
 # and .959, of drcd .963 and .968).
 _OPENING = 0.1
 # How far below `related` a cosine counts as near; see fuse.nearness.
-_NEAR = 0.15
+_NEAR = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How the cosines of one model read: what is best among the candidates, and the model's own constants."""
+    """How the cosines of one model read: what is best among the candidates and how much nearer than usual those behind
+    it are, and the model's own constants."""
 
     best: float
+    raised: float
     unrelated: float
     near: float
 
@@ -127,11 +130,11 @@ def hints(times: Times, now: Micros) -> Times:
 
 
 def scales(candidates: Sequence[Candidate], asked: Sequence[Asked]) -> dict[str, Scale]:
-    return {
-        one.info.id: Scale(
-            max((c.cosines[one.info.id] for c in candidates if one.info.id in c.cosines), default=0.0),
-            one.info.unrelated,
-            one.info.related - _NEAR,
+    found = {}
+    for one in asked:
+        info = one.info
+        cosines = sorted((c.cosines[info.id] for c in candidates if info.id in c.cosines), reverse=True)
+        found[info.id] = Scale(
+            cosines[0] if cosines else 0.0, raised(cosines, info.behind), info.unrelated, info.related - _NEAR
         )
-        for one in asked
-    }
+    return found

@@ -210,7 +210,12 @@ class Recall:
         memory = dataclasses.replace(one.memory, space=one.candidate.space)
         common = self._lexicon.share(terms, memory.text)
         cosines = one.candidate.cosines
-        seen = [relevance(cosines[m.info.id], m.info.related, common) for m in search.asked if m.info.id in cosines]
+        scales = search.evidence.scales
+        seen = [
+            relevance(cosines[asked.info.id], asked.info.related, common, scales[asked.info.id].raised)
+            for asked in search.asked
+            if asked.info.id in cosines
+        ]
         bearing = max(seen, default=relevance(None, 1.0, common))
         if search.evidence.answers(memory):
             bearing = max(bearing, 1.0)

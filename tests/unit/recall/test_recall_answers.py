@@ -129,7 +129,7 @@ def test_an_answer_to_fewer_is_the_beginning_of_an_answer_to_more() -> None:
 
 def test_what_is_far_from_all_that_is_remembered_is_noted() -> None:
     room = Room()
-    room.keep("今天下雨", at_cosine(0.3))
+    room.keep("今天下雨", at_cosine(0.4))
     near, far = (ask(Model(EAST), {"public": room}, query) for query in ("下雨", "鲸"))
     assert near.notes == ()
     assert far.notes == (NOTHING_RELEVANT,)
