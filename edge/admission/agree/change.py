@@ -34,6 +34,8 @@ _STATES = tuple(
         (r"(?:已经?)?(?:换成|改用|换到|换用)了?", "用"),
         (r"(?:改名|改)叫", "叫"),
         (r"跳槽(?:到|去)了?([^,，。了]{1,10})", r"在\1工作"),
+        (r"讨厌|厌恶", "不喜欢"),
+        (r"不再", "不"),
         (r"戒烟", "不抽烟"),
         (r"戒酒", "不喝酒"),
         (r"戒了", "不喝"),
@@ -45,6 +47,10 @@ _STATES = tuple(
         (r"\b(?:have |has )?(?:now )?(?:switched to|changed to|moved over to|started using)\b", "use"),
         (r"\b(?:have |has )?(?:quit|stopped|given up|gave up) (smok|drink|eat)(?:ing)\b", r"do not \1"),
         (r"\bdo not smok\b", "do not smoke"),
+        (r"\b(?:hate|detest|dislike|can(?:'t|not| not) stand)\b", "do not like"),
+        (r"\b(?:hates|detests|dislikes)\b", "does not like"),
+        (r"\b(?:no longer|never)\b", "do not"),
+        (r"\b(?:any ?more|any longer)\b", ""),
         (r"\binstead\b|\bnow\b|\bthese days\b", ""),
     )
 )  # fmt: skip

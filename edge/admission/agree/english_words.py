@@ -46,7 +46,7 @@ hi hello
 is are am
 ok okay
 vs versus
-in at inside
+in at
 choose pick select
 chose picked selected
 parents folks

@@ -139,12 +139,10 @@ def _single(tokens: Tokens, start: int, end: int) -> bool:
 
 
 _BUSY = "不 只 重 主 需 想 没 就 快"
-_ADJECTIVES = "喜 爱 怕 想 好 安 内 外 忙 累 大 小 高 低 贵 便 轻 严 随 熟 懒 瘦 胖 远 近 简 复 容 难"
 _LIGHT: tuple[tuple[str, Place], ...] = (
     ("把", _unless("个 一 大", "握 手")),
     ("很", _unless("不 没 太 得", "少 多 难 久 快")),
     ("真", _before("喜 爱 怕 想 忙 累 贵 远")),
-    ("比较", _before(_ADJECTIVES)),
     ("去", _going),
     ("要", _dated(_unless(_BUSY, "求 是 不 么 紧 点 没 好"))),
     ("要", lambda tokens, start, end: _unless(_BUSY, "")(tokens, start, end) and _number_after(tokens, start, end)),
@@ -190,7 +188,6 @@ _LIGHT: tuple[tuple[str, Place], ...] = (
 )
 # Of which one may stand for the other in its place, but not after a "not".
 _EQUAL = (
-    ("更", "比较"),
     ("当", "是"),
     ("的是", "了"),
     ("是", "了"),
@@ -219,7 +216,12 @@ ALPHABET = frozenset(
 
 
 def without_one(tokens: Tokens) -> Tokens:
-    """Without 一个 where it counts nothing: after a verb or 了, before what there is one of; and without its 个."""
+    """Without 一个 where it counts nothing: after a verb or 了, before what there is one of; and without its 个.
+
+    Beside how often it is a rate: 每天吃一个鸡蛋.
+    """
+    if any(token.startswith(_OFTEN) or token in _EACH for token in tokens):
+        return tokens
     kept: list[str] = []
     for at, token in enumerate(tokens):
         before, after = tokens[at - 1] if at else "", tokens[at + 1] if at + 1 < len(tokens) else ""

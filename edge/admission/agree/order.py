@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from edge.admission.agree.marks import OPEN, PAUSE
@@ -9,6 +10,8 @@ from edge.admission.agree.marks import OPEN, PAUSE
 _SAID_APART = frozenset(("不", "没", "别", "是", "对", "no", "not", "yes"))
 _JOINTS = frozenset(("和", "或", "and", "or"))
 _IS = frozenset(("是", "is"))
+# 我跟他学英语 tells who learns: 跟 is read as 和.
+_FROM_WHOM, _SCHOOLS = frozenset("学借租问要"), frozenset("大中小同上放开")
 # 我叫张伟 names, and 张伟叫我 calls: it may be turned round into an "is" only.
 _NAMED = _IS | {"叫"}
 # What divides a sentence in two: over these no time moves.
@@ -17,7 +20,9 @@ _DIVIDING_LIST = (
 )
 DIVIDING = frozenset(_DIVIDING_LIST.split())
 # What binds a time that stands beside it, on either side.
-_BINDING_LIST = "前 后 起 到 至 从 每 隔 内 左 大 before after by until till since from to for every other about off"
+_BINDING_LIST = (
+    "只 才 前 后 起 到 至 从 每 隔 内 左 大 before after by until till since from to for every other about off"
+)
 BINDING = frozenset(_BINDING_LIST.split())
 
 # Tokens of a sentence whose parts are tried in other orders, which is cubic work.
@@ -95,10 +100,14 @@ def _mine(part: Tokens) -> Tokens:
     return part[1:] if part[:1] == ("我",) and len(part) > 1 else part
 
 
+def _from_whom(tokens: Tokens) -> bool:
+    return any(two in _FROM_WHOM and one not in _SCHOOLS for one, two in itertools.pairwise(tokens))
+
+
 def _swapped(older: Tokens, newer: Tokens) -> bool:
     """A and B for B and A, both about as long: 我和李娜看张伟 is not 李娜看张伟和我."""
     for at, joint in enumerate(older):
-        if joint not in _JOINTS:
+        if joint not in _JOINTS or _from_whom(older[at:]):
             continue
         for start in range(at):
             for end in range(at + 2, len(older) + 1):

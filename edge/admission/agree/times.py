@@ -134,7 +134,7 @@ def _rule(pattern: str, make: Callable[[re.Match[str]], str | None], flags: int 
 
 
 _ENGLISH_DAYS = {"today": "今天", "tomorrow": "明天", "yesterday": "昨天"}
-_PARTS = {"早晨": "早上", "清晨": "早上", "午后": "下午", "晚间": "晚上"}
+_PARTS = {"早晨": "早上", "午后": "下午", "晚间": "晚上"}
 # 中秋 is 中秋节, but 情人 is no 情人节.
 _FEASTS = {f"{name}节": name for name in ("中秋", "端午", "国庆", "清明", "圣诞", "元宵", "重阳")}
 # In this order; where a maker says None the text stays as it is.
