@@ -106,7 +106,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain("stopped; nothing more was done", _INTERRUPTED)
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx is not None else "edge"
-        return _complain(f"{error.format_message().rstrip('.')}; see `{path} --help`", _USAGE)
+        # Click lists choices over several lines.
+        words = " ".join(error.format_message().split())
+        return _complain(f"{words.rstrip('.')}; see `{path} --help`", _USAGE)
     except click.ClickException as error:
         return _complain(error.format_message(), error.exit_code)
     except EdgeError as error:

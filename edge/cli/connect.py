@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("connect")
-@click.argument("assistant", type=click.Choice(list(ASSISTANTS)))
+@click.argument("assistant", metavar="ASSISTANT", type=click.Choice(list(ASSISTANTS)))
 @click.option(
     "--scope", type=click.Choice(SCOPES), default="user", show_default=True, help="Everywhere, or in this folder."
 )

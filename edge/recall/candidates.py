@@ -12,8 +12,6 @@ from edge.recall.near import cosines_of, near, near_living
 from edge.recall.view import SpaceView
 from edge.types import Filter, Matrix, ModelInfo, RowIds, Vector
 
-# Space and rowid.
-Key = tuple[str, int]
 # By space: rows and their vectors.
 Stored = Mapping[str, tuple[RowIds, Matrix]]
 
@@ -35,17 +33,13 @@ class Candidate:
     words: float = 0.0
     cosines: dict[str, float] = field(default_factory=dict)
 
-    @property
-    def key(self) -> Key:
-        return (self.space, self.rowid)
-
 
 class Candidates:
     """All of one question, over all its spaces."""
 
     def __init__(self, rooms: Mapping[str, SpaceView]) -> None:
         self._rooms = rooms
-        self._found: dict[Key, Candidate] = {}
+        self._found: dict[tuple[str, int], Candidate] = {}
 
     def __len__(self) -> int:
         return len(self._found)

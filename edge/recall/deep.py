@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from edge.recall import fuse
-from edge.recall.candidates import Key
 from edge.recall.diverse import diverse
 from edge.recall.neighbours import support
-from edge.recall.search import Ranked, Search
+from edge.recall.search import Key, Ranked, Search
 from edge.recall.stopwatch import Stopwatch
 from edge.types import Matrix
 

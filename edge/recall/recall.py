@@ -101,9 +101,9 @@ class Recall:
             search = Search(rooms, question.filter, self._weights, evidence, max(nearest, 2 * question.top_k))
             terms = self._lexicon.query_terms(searched)[:TERMS]
             search.by_words(terms, max(worded, 2 * question.top_k))
-            # Read while the model works: what only the words found needs its true cosine afterwards, and its row.
+            # Read while the model works: what only the words found needs its true cosine afterwards. No rows, since the
+            # model may take its time, and what is forgotten meanwhile must not come back in the answer.
             stored = {model: search.candidates.stored(model) for model in fitting}
-            search.fetch(search.candidates.all())
         except BaseException:
             vectors.cancel()
             raise

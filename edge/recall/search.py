@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from edge.recall import fuse
-from edge.recall.candidates import Asked, Candidate, Candidates, Key, Stored, within
+from edge.recall.candidates import Asked, Candidate, Candidates, Stored, within
 from edge.recall.evidence import Evidence, Values, scales
 from edge.recall.near import matches
 from edge.recall.view import SpaceView
 from edge.types import Filter, Memory, Signals
 
+# Space and rowid.
+Key = tuple[str, int]
 _FIRST = 32
 # More than sums of a few numbers of about 1 can be off by, so that equals are read too.
 _ROUNDING = 1e-9
@@ -42,7 +44,7 @@ class Ranked:
 
     @property
     def key(self) -> Key:
-        return self.candidate.key
+        return (self.candidate.space, self.candidate.rowid)
 
 
 @dataclass(eq=False, slots=True)
@@ -56,8 +58,6 @@ class Search:
     asked: Sequence[Asked] = ()
     # Of each candidate: nearness, words, and what they make together.
     _known: dict[Candidate, tuple[float, float, float]] = field(init=False, default_factory=dict)
-    # Rows that were read; None for those that are gone. One question sees one state of each.
-    _rows: dict[Key, Memory | None] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.candidates = Candidates(self.rooms)
@@ -141,17 +141,13 @@ class Search:
 
     def fetch(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, Memory]]:
         """Each with its memory, without those that are gone or not of the filter; one fetch a space."""
-        read = self._rows
         wanted: dict[str, list[int]] = {}
         for candidate in candidates:
-            if candidate.key not in read:
-                wanted.setdefault(candidate.space, []).append(candidate.rowid)
-        for space, rowids in wanted.items():
-            found = self.rooms[space].reader.fetch(rowids)
-            read.update(((space, rowid), found.get(rowid)) for rowid in rowids)
+            wanted.setdefault(candidate.space, []).append(candidate.rowid)
+        found = {space: self.rooms[space].reader.fetch(rowids) for space, rowids in wanted.items()}
         rows = []
         for candidate in candidates:
-            memory = read[candidate.key]
+            memory = found[candidate.space].get(candidate.rowid)
             if memory is not None and matches(memory, self.filter):
                 rows.append((candidate, memory))
         return rows

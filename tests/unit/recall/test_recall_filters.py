@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
+from concurrent.futures import Future
 
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from memory_fakes import DAY, NOW, Model, Room, ask, at_cosine, texts, unit
 
 from edge.recall.near import matches, near
 from edge.recall.recall import NEAREST
-from edge.types import Answer, Depth, Filter, MemoryState
+from edge.types import Answer, Depth, Filter, Lane, MemoryState, Vector
 
 EAST = unit(1)
 
@@ -69,6 +71,26 @@ def test_rows_forgotten_meanwhile_are_left_out(depth: Depth) -> None:
     assert sorted(texts(ask(Model(EAST), {"public": room}, depth=depth))) == ["鱼", "鸟"]
     room.rows.clear()
     assert ask(Model(EAST), {"public": room}, depth=depth).hits == ()
+
+
+@pytest.mark.parametrize("depth", [Depth.SHALLOW, Depth.DEEP])
+def test_what_is_forgotten_while_the_model_works_does_not_come_back(depth: Depth) -> None:
+    room = Room()
+    for text in ("猫叫豆包", "猫爱睡觉"):
+        room.keep(text, EAST)
+
+    class Slow(Future[Vector]):
+        def result(self, timeout: float | None = None) -> Vector:
+            room.rows.pop(1, None)
+            return super().result(timeout)
+
+    class Thinking(Model):
+        def submit(self, texts: Sequence[str], lane: Lane, deadline: float | None = None) -> list[Future[Vector]]:
+            future = Slow()
+            future.set_result(EAST)
+            return [future]
+
+    assert texts(ask(Thinking(EAST), {"public": room}, "猫", depth=depth)) == ["猫爱睡觉"]
 
 
 ROWS = st.lists(
