@@ -27,6 +27,12 @@ _PIECES = 5
 _SESSIONS = 256
 # Characters by which a note is known again.
 _BEGINNING = 40
+# What the box advises its owner to run, and the tool that does the same for a model.
+_TOOL_FOR = {
+    "`edge candidates`": "memory_candidates",
+    "`edge ls` or a recall": "memory_list or memory_search",
+    "`edge state ls`": "task_state_get without a key",
+}
 # A field of the box's requests, and the arguments that it may have come from.
 _CAME_FROM = {
     "text": ("content",),
@@ -266,6 +272,8 @@ def refusal(error: EdgeError, tool: Tool | None = None) -> Result:
         if tool is not None and argument in tool.arguments:
             message = argument + message.removeprefix(field) if message.startswith(f"{field}:") else message
             field = argument
+    for command, does_it in _TOOL_FOR.items():
+        message = message.replace(command, does_it)
     if "`edge " in message:
         # A model may take it for something to run.
         message += " (Commands are for the user, on their machine: tell them.)"

@@ -69,7 +69,7 @@ def filter_of(message: types_pb2.Filter, limits: Limits, field: str = "filter") 
     since = optional_micros(message, "since", f"{field}.since")
     until = optional_micros(message, "until", f"{field}.until")
     if since is not None and until is not None and since >= until:
-        raise InvalidArgument(f"{field}.until: must be later than {field}.since", field=f"{field}.until")
+        raise InvalidArgument(f"{field}.until: must be later than since", field=f"{field}.until")
     for name in ("kinds", "sources", "sessions", "states"):
         at_most(limits.filter_values, getattr(message, name), f"{field}.{name}")
     return Filter(

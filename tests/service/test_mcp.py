@@ -149,6 +149,16 @@ def test_bad_arguments_are_tool_errors_that_name_the_field_and_the_limit(assista
         assert not assistant.call("memory_search", query=query).is_error
 
 
+def test_what_is_not_there_is_looked_for_with_a_tool_and_no_command(assistant) -> None:
+    for name, given, tool in [
+        ("memory_read", {"uri": "01a22e67-d88f-7a1b-94f4-a012afd9e2f9"}, "memory_search"),
+        ("memory_confirm", {"memory_id": "01a22e67-d88f-7a1b-94f4-a012afd9e2f9"}, "memory_candidates"),
+        ("task_state_get", {"key": "no/such/key"}, "task_state_get without a key"),
+    ]:
+        told = assistant.call(name, **given)
+        assert told.is_error and tool in said(told) and "`edge" not in said(told)
+
+
 def test_stdout_is_json_rpc_alone_whatever_fails(tmp_path) -> None:
     # A library that prints when it is imported, to sys.stdout and to the descriptor; and no place that is an address.
     (tmp_path / "msgpack.py").write_text(
