@@ -23,6 +23,8 @@ _NAMED = re.compile(
 _ADDED = re.compile(
     r"[也又]|还(?=[是有在会喜养用要])|另外|此外|\b(?:also|too|as well|another|besides|both)\b", re.IGNORECASE
 )
+# A question says nothing.
+_ASKED = re.compile(r"[?？吗]|(?:有没有|是不是|能不能|会不会|要不要|该不该)")
 # A change said as the state that it leads to.
 _STATES = tuple(
     (re.compile(pattern, re.IGNORECASE), put)
@@ -104,7 +106,7 @@ Tokens = tuple[str, ...]
 
 def takes_place_of(older: str, newer: str) -> bool:
     """Whether the newer says of the same thing what cannot be so beside the older."""
-    if _ADDED.search(newer):
+    if _ADDED.search(newer) or _ASKED.search(newer):
         return False
     named = _NAMED.search(newer) is not None
     one, two = _state(older), _state(newer)
