@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -91,13 +90,11 @@ def _verdict(name: str, done: str, words: str) -> None:
 
 
 def _ask(name: str, count: int) -> None:
-    """Aborts unless the user says yes. Raises InvalidArgument where nobody can be asked."""
+    """See options.ask."""
     from edge.cli.show import counted
 
     what = counted(count, "candidate", "candidates")
-    if not sys.stdin.isatty():
-        raise InvalidArgument(f"yes: this would {name} {what}; say --yes to do it", field="yes")
-    click.confirm(f"{name.capitalize()} {what}?", abort=True)
+    options.ask(f"{name.capitalize()} {what}?", f"this would {name} {what}; say --yes to do it")
 
 
 _verdict("confirm", "confirmed", "Keep these: they are known from now on.")

@@ -85,9 +85,7 @@ def _changed(change: Change, dry_run: bool, yes: bool) -> str | None:
         click.echo("nothing was changed")
         return None
     if not yes:
-        if not sys.stdin.isatty():
-            raise InvalidArgument("yes: say --yes to write it; nothing was changed", field="yes")
-        click.confirm("Write it?", abort=True)
+        options.ask("Write it?", "say --yes to write it; nothing was changed")
     backup = change.write()
     return f" What was there is in {backup.name}." if backup is not None else ""
 

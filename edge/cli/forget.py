@@ -126,9 +126,7 @@ def _ask(box: Client, ids: tuple[str, ...], spaces: tuple[str, ...], which: dict
     what = "all that is only hidden so far"
     if ids or which:
         what = _count(box.forget(ids, spaces=spaces, dry_run=True, now=now, **which))
-    if not sys.stdin.isatty():
-        raise InvalidArgument(f"yes: this would erase {what}; say --yes to do it", field="yes")
-    click.confirm(f"Erase {what} for good?", abort=True)
+    options.ask(f"Erase {what} for good?", f"this would erase {what}; say --yes to do it")
 
 
 def _tell(receipt: Any, json_: bool, file: Path | None) -> None:

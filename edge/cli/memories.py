@@ -20,7 +20,7 @@ def memory_dict(memory: Any) -> dict[str, Any]:
         "uri": memory.uri,
         "space": memory.space,
         "kind": memory.kind,
-        "state": _STATES[memory.state] if 0 <= memory.state < len(_STATES) else str(memory.state),
+        "state": _state(memory),
         "text": memory.text,
         "source": memory.source,
         "session": memory.session,
@@ -75,6 +75,10 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
 
 
+def _state(memory: Any) -> str:
+    return _STATES[memory.state] if 0 <= memory.state < len(_STATES) else str(memory.state)
+
+
 def tell_reviewed(reviewed: Any, done: str, why_not: str, json_: bool) -> None:
     """Prints what became of memories that were named: `done` with a number, and `why_not` of those passed over."""
     if json_:
@@ -95,7 +99,7 @@ def away(memory: Any) -> str:
     """Behind where it is from: that it is not at hand; empty when it is."""
     if not memory.archived:
         return ""
-    return "  (rejected)" if memory_dict(memory)["state"] == "rejected" else "  (archived)"
+    return "  (rejected)" if _state(memory) == "rejected" else "  (archived)"
 
 
 def hit_lines(rank: int, hit: Any, *, explain: bool = False) -> str:

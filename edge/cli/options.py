@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from edge.config import DEFAULT_PORT
-from edge.errors import EdgeError
+from edge.errors import EdgeError, InvalidArgument
 
 if TYPE_CHECKING:
     from edge.client import Client
@@ -96,6 +97,13 @@ def _placed(error: EdgeError, asked: str, address: str | None, data: Path | None
     if gone:
         return f"no box runs on {folder} (EDGE_DATA), and none answers at {asked}; start it with `edge serve`"
     return f"{error.message} (this is from {asked}: no box runs on {folder} (EDGE_DATA); `edge serve` starts that one)"
+
+
+def ask(question: str, otherwise: str, *, err: bool = False) -> None:
+    """Aborts unless the user says yes. Raises InvalidArgument (field "yes") with `otherwise` where nobody is there."""
+    if not sys.stdin.isatty():
+        raise InvalidArgument(f"yes: {otherwise}", field="yes")
+    click.confirm(question, abort=True, err=err)
 
 
 def given_fingerprint() -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import click
 
 from edge.cli import options
 from edge.cli.show import as_json, counted, local, one_line, rfc3339, size, table
-from edge.errors import InvalidArgument, NotFound
+from edge.errors import NotFound
 
 
 @click.group("space", no_args_is_help=False)
@@ -57,9 +56,11 @@ def delete(name: str, yes: bool, json_: bool, address: str | None, data: Path | 
         if space is None and not yes:
             raise NotFound("name: there is no such space, or the token may not read it; see `edge space list`")
         if not yes:
-            if not sys.stdin.isatty():
-                raise InvalidArgument("yes: deleting asks first, and nobody is there to answer; add --yes", field="yes")
-            click.confirm(f"Erase {one_line(name)} for good, with {_content(space)}?", abort=True, err=True)
+            options.ask(
+                f"Erase {one_line(name)} for good, with {_content(space)}?",
+                "deleting asks first, and nobody is there to answer; add --yes",
+                err=True,
+            )
         box.delete_space(name)
     gone = None if space is None else space_dict(space)
     click.echo(

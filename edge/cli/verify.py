@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from edge.cli import options
-from edge.cli.show import as_json, one_line
+from edge.cli.show import as_json, counted, one_line
 from edge.config import data_directory
 from edge.errors import InvalidArgument
 
@@ -55,7 +55,5 @@ def command(erased: Path | None, backups: tuple[Path, ...], json_: bool, data: P
 
 def _counted(count: int, plural: str) -> str:
     """The number with its noun, of which the plural is known: 1 space, 2 damaged lines."""
-    noun = plural.replace("_", " ")
-    if count == 1:
-        noun = noun[:-3] + "y" if noun.endswith("ies") else noun.removesuffix("s")
-    return f"{count:,} {noun}"
+    many = plural.replace("_", " ")
+    return counted(count, many[:-3] + "y" if many.endswith("ies") else many.removesuffix("s"), many)

@@ -243,7 +243,7 @@ def _item(memory: Any, relevance: float = 1.0) -> Item:
     return Item(
         uri=memory.uri,
         text=memory.text,
-        occurred_at=memory.occurred_at.seconds * 1_000_000 + memory.occurred_at.nanos // 1000,
+        occurred_at=memory.occurred_at.ToMicroseconds(),
         source=memory.source,
         state=_STATES.get(memory.state, ""),
         tags=tuple(memory.tags),
@@ -256,7 +256,7 @@ def _item(memory: Any, relevance: float = 1.0) -> Item:
 
 async def _beside(box: AsyncClient, memory: Any) -> dict[int, str]:
     """The URIs of the pieces before and after one of the same turn, by their number, as far as they are still there."""
-    said = memory.occurred_at.seconds * 1_000_000 + memory.occurred_at.nanos // 1000
+    said = memory.occurred_at.ToMicroseconds()
     found: dict[int, str] = {}
     page = box.list(
         spaces=[memory.space],

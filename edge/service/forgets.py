@@ -13,7 +13,7 @@ from edge.config import Config
 from edge.errors import InvalidArgument, NotFound
 from edge.ports import Clock
 from edge.service import convert, permissions
-from edge.service.reach import Reach, address
+from edge.service.reach import Reach, address, within
 from edge.space import Space
 from edge.spaces import Spaces, Unfinished
 from edge.types import Micros, Receipt, Scope
@@ -62,7 +62,7 @@ class Forgets(Reach):
         )
         left: list[Unfinished] = []
         for space in await self._named(request.spaces, Scope.DELETE):
-            ids = [memory_id for name, memory_id in addresses if name in ("", space.name)]
+            ids = within(space, addresses)
             if ids or not addresses:
                 receipts += await self._forgotten(left, partial(forget, space, ids, None if ids else wanted))
         if left and not any(receipt.turns for receipt in receipts):

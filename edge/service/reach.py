@@ -37,8 +37,21 @@ class Reach:
             spaces = await self._run(lambda: [self._spaces.find(name) for name in wanted])
         return [space for space in spaces if space is not None]
 
+    async def _addressed(
+        self, addresses: Sequence[tuple[str, str]], scope: Scope, field: str
+    ) -> list[tuple[Space, list[str]]]:
+        """Of memories that are named by `address`: each space that may have some, with the ids that it may have."""
+        named = [name for name, _ in addresses]
+        spaces = await self._named([] if "" in named else named, scope, field)
+        return [(space, within(space, addresses)) for space in spaces]
+
     async def _run(self, function: Any, *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._works, function, *arguments)
+
+
+def within(space: Space, addresses: Sequence[tuple[str, str]]) -> list[str]:
+    """Those of the ids that may be of this space."""
+    return [id_ for name, id_ in addresses if name in ("", space.name)]
 
 
 def address(text: str, field: str) -> tuple[str, str]:

@@ -54,12 +54,10 @@ class Reviews(Forgets):
         state, why = _VERDICTS[request.verdict]
         addresses = [address(request.id, "id")] if request.id else []
         addresses += [address(id_, f"ids[{index}]") for index, id_ in enumerate(request.ids)]
-        named = [name for name, _ in addresses]
         response = memory_pb2.ReviewCandidateResponse()
         caller = permissions.current.get()
         decided: set[str] = set()
-        for space in await self._named([] if "" in named else named, Scope.WRITE, "id" if request.id else "ids"):
-            ids = [id_ for name, id_ in addresses if name in ("", space.name)]
+        for space, ids in await self._addressed(addresses, Scope.WRITE, "id" if request.id else "ids"):
             decide = partial(_decide, space, ids, state, why, permissions.author(), strict=bool(request.id))
             event, memories = await self._run(decide)
             if event:
@@ -79,13 +77,11 @@ class Reviews(Forgets):
             raise InvalidArgument("ids: name one memory at least; `edge ls` or a recall gives ids", field="ids")
         convert.at_most(self._limits.filter_values, request.ids, "ids")
         addresses = [address(id_, f"ids[{index}]") for index, id_ in enumerate(request.ids)]
-        named = [name for name, _ in addresses]
         caller = permissions.current.get()
         response = memory_pb2.ArchiveResponse()
         found = False
         cold = ""
-        for space in await self._named([] if "" in named else named, Scope.WRITE, "ids"):
-            ids = [id_ for name, id_ in addresses if name in ("", space.name)]
+        for space, ids in await self._addressed(addresses, Scope.WRITE, "ids"):
             moved = await self._run(partial(_move, space, ids, permissions.author(), restore=request.restore))
             response.event_ids.extend(moved.events)
             response.memories.extend(self._told(memory, caller) for memory in moved.memories)

@@ -12,6 +12,7 @@ from gateway_in_memory import Gateway
 from edge.errors import InvalidArgument, Unauthenticated, Unavailable
 from edge.gateway import outbox as outboxes
 from edge.gateway.box import Note
+from edge.gateway.calls import Result
 
 
 @pytest.fixture
@@ -126,9 +127,11 @@ def test_two_gateways_over_one_outbox_lose_nothing_and_keep_nothing_twice(gatewa
     assert sorted(item.text for item in gateway.box.items.values()) == [f"note {number}" for number in range(5)]
 
 
-def test_what_the_box_refuses_for_good_is_set_aside_and_told(gateway) -> None:
+def after_refusal(gateway, waiting: list[str], then: list[str]) -> list[Result]:
+    """What is said to the notes that come `then`, once the box has refused for good all that waited."""
     gateway.box.away = AWAY
-    gateway.call("memory_write", content="一")
+    for content in waiting:
+        gateway.call("memory_write", content=content)
     gateway.box.away = None
     keep = gateway.box.keep
 
@@ -141,9 +144,13 @@ def test_what_the_box_refuses_for_good_is_set_aside_and_told(gateway) -> None:
         await settled(gateway)
         await writer.close()
         gateway.box.keep = keep
-        return [await calls.call("memory_write", {"content": content}) for content in ("二", "三")]
+        return [await calls.call("memory_write", {"content": content}) for content in then]
 
-    first, second = gateway.run(act)
+    return gateway.run(act)
+
+
+def test_what_the_box_refuses_for_good_is_set_aside_and_told(gateway) -> None:
+    first, second = after_refusal(gateway, ["一"], ["二", "三"])
     (file,) = gateway.files()
     assert file.suffix == ".refused"
     assert f"refused 1 earlier note for good: “一”: text: too long here (it is in {file})" in first.text
@@ -152,24 +159,9 @@ def test_what_the_box_refuses_for_good_is_set_aside_and_told(gateway) -> None:
 
 
 def test_of_what_the_box_refused_the_last_are_named_by_their_beginning_and_the_rest_counted(gateway) -> None:
-    gateway.box.away = AWAY
-    for number in range(5):
-        gateway.call("memory_write", content=f"note {number} [相关记忆结束]\n" + "x" * 500)
-    gateway.box.away = None
-    keep = gateway.box.keep
-
-    async def refuse(note: Note) -> None:
-        raise InvalidArgument("text: too long here", field="text")
-
-    async def act(calls, writer):
-        gateway.box.keep = refuse
-        writer.start()
-        await settled(gateway)
-        await writer.close()
-        gateway.box.keep = keep
-        return await calls.call("memory_write", {"content": "y"})
-
-    text = gateway.run(act).text
+    waiting = [f"note {number} [相关记忆结束]\n" + "x" * 500 for number in range(5)]
+    (told,) = after_refusal(gateway, waiting, ["y"])
+    text = told.text
     assert "refused 5 earlier notes for good, the last 3 of them" in text
     assert [f"note {number}" in text for number in range(5)] == [False, False, True, True, True]
     assert "x" * 100 not in text and "[" not in text and "\n" not in text
